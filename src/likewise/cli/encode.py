@@ -1,0 +1,129 @@
+"""likewise encode"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from likewise.cli.options import batches, json_object, load, model_options, print_json
+from likewise.errors import DataError, InputError, MissingExtraError
+
+
+@click.command(short_help="Turn texts into vectors.")
+@click.argument("source", type=click.File("rb"), default="-")
+@click.option("--text", help="One text instead of a file.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="File .npy, .jsonl or .parquet; else JSON lines are printed.",
+)
+@click.option("--jsonl", is_flag=True, help="The input is JSON lines (known from the name .jsonl).")
+@click.option("--key", default="text", show_default=True, help="Key of the text in JSON lines.")
+@click.option("--normalize", is_flag=True, help="Scale vectors to length 1.")
+@click.option("--truncate-dim", type=int, help="Keep the first dimensions only.")
+@click.option("--prompt-name", help="Name of a prompt that the model stores.")
+@click.option("--on-truncate", type=click.Choice(["warn", "raise", "ignore"]), default="warn", show_default=True)
+@model_options
+def encode(
+    *,
+    source: Iterable[bytes],
+    text: str | None,
+    output: Path | None,
+    jsonl: bool,
+    key: str,
+    normalize: bool,
+    truncate_dim: int | None,
+    prompt_name: str | None,
+    on_truncate: str,
+    **options: Any,
+) -> None:
+    """Turn texts into vectors, one text a line of SOURCE (standard input by default).
+
+    Prints JSON lines with an "embedding" each, or writes the --output file, whole or not at all.
+    """
+    kind = output.suffix if output else ".jsonl"
+    if kind not in _WRITERS:
+        raise InputError(f"cannot tell the format of {output}; known endings are {', '.join(_WRITERS)}")
+    jsonl = jsonl or getattr(source, "name", "").endswith(".jsonl")
+    rows = iter([{key: text}]) if text is not None else _rows(source, jsonl, key)
+    model = load(**options)
+    settings: dict[str, Any] = {
+        "normalize": normalize,
+        "truncate_dim": truncate_dim,
+        "prompt_name": prompt_name,
+        "on_truncate": on_truncate,
+    }
+    vectors = (
+        (row, vector)
+        for batch in batches(rows, 4096)
+        for row, vector in zip(batch, model.encode([row[key] for row in batch], **settings), strict=True)
+    )
+    if output is None:
+        for row, vector in vectors:
+            print_json({**row, "embedding": vector.tolist()})
+    else:
+        _WRITERS[kind](output, vectors, truncate_dim or model.dim)
+
+
+def _rows(source: Iterable[bytes], jsonl: bool, key: str) -> Iterator[dict[str, Any]]:
+    from likewise.data import read_lines
+
+    for number, line in read_lines(source):
+        if not jsonl:
+            yield {key: line}
+        elif line.strip():
+            row = json_object(line, number)
+            if not isinstance(row.get(key), str):
+                raise DataError(
+                    f'line {number}: "{key}" is {row.get(key)!r}, not a text; name the right key with --key'
+                )
+            yield row
+
+
+def _write_npy(path: Path, rows: Iterator[tuple[dict[str, Any], Any]], dim: int) -> None:
+    import numpy as np
+
+    from likewise.files import atomic_file
+
+    vectors = [vector for _, vector in rows]
+    with atomic_file(path) as stream:
+        np.save(stream, np.stack(vectors) if vectors else np.zeros((0, dim), np.float32), allow_pickle=False)
+    click.echo(f"wrote {len(vectors)} vectors of {dim} to {path}", err=True)
+
+
+def _write_jsonl(path: Path, rows: Iterator[tuple[dict[str, Any], Any]], dim: int) -> None:
+    import json
+
+    from likewise.files import atomic_file
+
+    n = 0
+    with atomic_file(path) as stream:
+        for row, vector in rows:
+            stream.write(json.dumps({**row, "embedding": vector.tolist()}).encode() + b"\n")
+            n += 1
+    click.echo(f"wrote {n} vectors of {dim} to {path}", err=True)
+
+
+def _write_parquet(path: Path, rows: Iterator[tuple[dict[str, Any], Any]], dim: int) -> None:
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingExtraError("pyarrow", "parquet", "writing .parquet") from error
+    from likewise.files import atomic_file
+
+    kept = list(rows)
+    columns = list(dict.fromkeys(name for row, _ in kept for name in row))
+    table = {name: [row.get(name) for row, _ in kept] for name in columns}
+    values = pa.array([value for _, vector in kept for value in vector.tolist()], pa.float32())
+    embedding = pa.FixedSizeListArray.from_arrays(values, dim)
+    with atomic_file(path) as stream:
+        parquet.write_table(pa.table({**table, "embedding": embedding}), stream)
+    click.echo(f"wrote {len(kept)} vectors of {dim} to {path}", err=True)
+
+
+_WRITERS = {".npy": _write_npy, ".jsonl": _write_jsonl, ".parquet": _write_parquet}

@@ -1,0 +1,66 @@
+"""The group of verbs, and how errors leave the program."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from typing import Any
+
+import click
+
+from likewise import __version__
+from likewise.cli.demo import demo
+from likewise.cli.encode import encode
+from likewise.cli.evaluate import evaluate
+from likewise.cli.explain import explain
+from likewise.cli.inspect import inspect
+from likewise.cli.models import models
+from likewise.cli.score import score
+from likewise.errors import LikewiseError, LikewiseWarning
+
+__all__ = ["main"]
+
+
+class _OneLineErrors(click.Group):
+    """Exit code 2 and one line on standard error for everything that the user can mend."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            with warnings.catch_warnings():
+                warnings.showwarning = _show_warning
+                warnings.simplefilter("always", LikewiseWarning)
+                return super().invoke(ctx)
+        except LikewiseError as error:
+            click.echo(f"likewise: {' '.join(str(error).split())}", err=True)
+            ctx.exit(2)
+        except BrokenPipeError:  # the reader, such as head, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(0)
+
+
+@click.group(cls=_OneLineErrors, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="likewise")
+def main() -> None:
+    """Sentence similarity that shows its work.
+
+    Texts and JSON lines go in, JSON lines come out; `likewise VERB --help` says more.
+    """
+
+
+for verb in (score, explain, encode, inspect, models, evaluate, demo):
+    main.add_command(verb)
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: Any = None,
+    line: str | None = None,
+) -> None:
+    if issubclass(category, LikewiseWarning):
+        click.echo(f"likewise: warning: {message}", err=True)
+    elif os.environ.get("LIKEWISE_DEBUG"):
+        click.echo(warnings.formatwarning(message, category, filename, lineno, line), err=True, nl=False)

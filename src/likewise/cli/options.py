@@ -1,0 +1,129 @@
+"""Options that several verbs share, and reading of what they name."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.errors import DataError, LikewiseError
+
+if TYPE_CHECKING:
+    from likewise.explain import Explanation
+    from likewise.model import Model
+
+__all__ = ["batches", "load", "model_options", "pairs_from", "print_json", "print_table", "similarity_option"]
+
+_EXPLAINABLE = ("cosine", "dot", "rcmd", "transport")
+_ALL = (*_EXPLAINABLE, "euclidean", "manhattan")
+
+
+def model_options(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """--model, --revision, --pooling, --device, --dtype."""
+    for option in (
+        click.option(
+            "--dtype",
+            type=click.Choice(["float32", "bfloat16", "float16"]),
+            help="Precision of the backbone.",
+        ),
+        click.option("--device", help="Such as cpu or cuda:0; by default the first GPU, if there is one."),
+        click.option("--pooling", help="For a checkpoint that does not say: mean, cls, max … or none."),
+        click.option("--revision", help="Branch, tag or commit on the hub."),
+        click.option("-m", "--model", "name", default=None, help="Folder or hub name.  [default: all-MiniLM-L6-v2]"),
+    ):
+        verb = option(verb)
+    return verb
+
+
+def similarity_option(*, explainable: bool = False, **more: Any) -> Callable[..., Any]:
+    """--similarity, with the names that the verb can use."""
+    names = click.Choice(_EXPLAINABLE if explainable else _ALL)
+    return click.option(
+        "-s", "--similarity", type=names, help="How to compare.  [default: what the model says]", **more
+    )
+
+
+def load(name: str | None, similarity: str | None = None, **options: Any) -> Model:
+    """The model that the options name."""
+    from likewise.model import DEFAULT, Model
+
+    return Model.load(name or DEFAULT, similarity=similarity, **options)
+
+
+def pairs_from(source: Any) -> Iterator[dict[str, Any]]:
+    """JSON lines with the texts `a` and `b`; other keys are kept.
+
+    Raises:
+        DataError: A line is not such an object; its number is named.
+    """
+    from likewise.data import read_lines
+
+    for number, line in read_lines(source):
+        if not line.strip():
+            continue
+        row = json_object(line, number)
+        for side in "ab":
+            if not isinstance(row.get(side), str):
+                raise DataError(
+                    f'line {number}: "{side}" is {row.get(side)!r}, not a text; give {{"a": "…", "b": "…"}} a line'
+                )
+        yield row
+
+
+def json_object(line: str, number: int) -> dict[str, Any]:
+    """One line of JSON lines.
+
+    Raises:
+        DataError: It is not a JSON object.
+    """
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise DataError(f"line {number} is not JSON ({error}); give one JSON object on each line") from error
+    if not isinstance(row, dict):
+        raise DataError(f"line {number} is a JSON {type(row).__name__}, not an object; give one object on each line")
+    return row
+
+
+def batches(items: Iterator[Any], size: int = 1024) -> Iterator[list[Any]]:
+    """Lists of up to `size` items. A bad item ends the stream only after those before it were given out."""
+    while True:
+        batch: list[Any] = []
+        trouble: LikewiseError | None = None
+        try:
+            for item in itertools.islice(items, size):
+                batch.append(item)
+        except LikewiseError as error:
+            trouble = error
+        if batch:
+            yield batch
+        if trouble:
+            raise trouble
+        if len(batch) < size:
+            return
+
+
+def print_json(row: Any) -> None:
+    """One JSON line on standard output."""
+    text = json.dumps(row, ensure_ascii=False, allow_nan=False)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # lone surrogates can only be written escaped
+        text = json.dumps(row, allow_nan=False)
+    sys.stdout.write(text + "\n")
+
+
+def print_table(explanation: Explanation, level: str = "word") -> None:
+    """An explanation on standard output: in colour and fitted to a terminal, else plain and in full."""
+    from likewise.explain.render.terminal import to_console, to_text
+
+    if sys.stdout.isatty():
+        from rich.console import Console
+
+        to_console(explanation, Console(), level=level)
+    else:
+        sys.stdout.write(to_text(explanation, level=level))

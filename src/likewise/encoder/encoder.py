@@ -1,0 +1,249 @@
+"""The encoder: texts in any container to packed token embeddings, or to pooled vectors."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from likewise.backbone import Backbone
+from likewise.encoder.head import Head
+from likewise.encoder.texts import as_texts
+from likewise.encoder.tokenizer import Tokenized, Tokenizer
+from likewise.errors import InputError, TruncationError, TruncationWarning
+from likewise.types import Embeddings
+
+__all__ = ["Coverage", "Encoder"]
+
+_WINDOW = 16_384
+"""Texts tokenized and sorted by length together; bounds the memory of an endless generator."""
+
+_TOKENS_A_BATCH = 4_096
+"""Token budget of one call of the backbone."""
+
+_QUIET_BELOW = 256
+"""Calls with fewer texts show no progress bar."""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much of a text the model reads."""
+
+    n_tokens: int
+    """Tokens that the model reads, special tokens included."""
+    n_total: int
+    """Tokens that the whole text has."""
+    cut_at: int | None
+    """First character that the model does not read; None if it reads the whole text."""
+    n_unknown: int
+    """Tokens that are not in the vocabulary."""
+
+    @property
+    def truncated(self) -> bool:
+        """The model does not read the whole text."""
+        return self.n_total > self.n_tokens
+
+
+class Encoder:
+    """Tokenizer, backbone and head as one.
+
+    Texts are sorted by token count and run in groups of equal length, so that no padding exists and
+    a text's vector does not depend on what it was batched with (within 1e-5 in float32).
+    """
+
+    def __init__(self, tokenizer: Tokenizer, backbone: Backbone, head: Head) -> None:
+        self.tokenizer = tokenizer
+        self.backbone = backbone
+        self.head = head
+        found = [tokenizer.id_of(word) for word in head.skip.words]
+        self._skipped = [number for number in found if number is not None]
+
+    @property
+    def token_dim(self) -> int:
+        """Length of a token vector."""
+        return int(self.head.tokens(np.zeros((1, self.backbone.dim), np.float32)).shape[1])
+
+    @property
+    def dim(self) -> int:
+        """Length of a pooled vector; of a token vector if the model has no pooling."""
+        if self.head.pooling is None:
+            return self.token_dim
+        return len(self.head.pooled(np.zeros((1, self.backbone.dim), np.float32)))
+
+    def embed(
+        self,
+        texts: Any,
+        *,
+        prompt: str = "",
+        special_tokens: bool = True,
+        on_truncate: str = "warn",
+        progress: bool | None = None,
+    ) -> Embeddings:
+        """Token vectors of every text, packed, with the weights that pool them.
+
+        Args:
+            texts: See `as_texts`.
+            prompt: Put in front of each text.
+            special_tokens: Keep the rows of tokens that the tokenizer or the prompt added.
+            on_truncate: "warn" once a call, "raise", or "ignore".
+            progress: Show a bar on standard error; by default only on a terminal and for long work.
+
+        Raises:
+            InputTypeError: An item is not a string.
+            TruncationError: A text is too long and `on_truncate` is "raise".
+        """
+        self._check_special(special_tokens)
+        tokens: list[np.ndarray] = []
+        weights: list[np.ndarray] = []
+        for window in self._windows(texts, prompt, on_truncate, progress):
+            found: list[Any] = [None] * len(window)
+            for row, states in self._states(window):
+                found[row] = self.head.fold(*self._kept(window[row], states, special_tokens))
+            tokens += [pair[0] for pair in found]
+            weights += [pair[1] for pair in found if pair[1] is not None]
+        if not tokens:
+            empty = self.head.fold(np.zeros((0, self.backbone.dim), np.float32))
+            return Embeddings(empty[0], np.zeros(1, np.int64), empty[1])
+        offsets = np.concatenate([[0], np.cumsum([len(rows) for rows in tokens])]).astype(np.int64)
+        return Embeddings(np.concatenate(tokens), offsets, np.concatenate(weights) if weights else None)
+
+    def pooled(
+        self,
+        texts: Any,
+        *,
+        prompt: str = "",
+        special_tokens: bool = True,
+        on_truncate: str = "warn",
+        progress: bool | None = None,
+    ) -> Float[np.ndarray, "n dim"]:
+        """Pooled vectors, in the order of the texts; the same values as `embed(texts).pooled()`.
+
+        Args:
+            texts: See `as_texts`.
+            prompt: Put in front of each text.
+            special_tokens: Let the tokens that the tokenizer or the prompt added take part in the pooling.
+            on_truncate: "warn" once a call, "raise", or "ignore".
+            progress: Show a bar on standard error; by default only on a terminal and for long work.
+
+        Raises:
+            InputError: The model has no pooling.
+            InputTypeError: An item is not a string.
+            TruncationError: A text is too long and `on_truncate` is "raise".
+        """
+        self._check_special(special_tokens)
+        self.head.require_pooling()
+        blocks = [np.zeros((0, self.dim), np.float32)]
+        for window in self._windows(texts, prompt, on_truncate, progress):
+            block = np.empty((len(window), self.dim), np.float32)
+            for row, states in self._states(window):
+                block[row] = self.head.pooled(*self._kept(window[row], states, special_tokens))
+            blocks.append(block)
+        return np.concatenate(blocks)
+
+    def tokenize(self, texts: Any, *, prompt: str = "", special_tokens: bool = True) -> list[Tokenized]:
+        """The tokens of every text, in the order in which `embed` gives their rows, with nothing cut silently."""
+        return [_keep(one, self._mask(one, special_tokens)) for one in self.tokenizer(list(as_texts(texts)), prompt)]
+
+    def coverage(self, texts: Any, *, prompt: str = "") -> list[Coverage]:
+        """For each text: tokens read, tokens in all, where it is cut, how many are unknown."""
+        return [self._coverage(one) for one in self.tokenizer(list(as_texts(texts)), prompt)]
+
+    def _coverage(self, one: Tokenized) -> Coverage:
+        ends = [end - one.shift for _, end in one.encoding.offsets]
+        cut_at = max(0, max(ends, default=0)) if one.truncated else None
+        return Coverage(len(one.ids), one.n_total, cut_at, self.tokenizer.unknown_in(one.ids))
+
+    def _check_special(self, special_tokens: bool) -> None:
+        pooling = self.head.pooling
+        if not special_tokens and pooling is not None and "cls" in pooling.modes:
+            raise InputError(
+                "special_tokens=False leaves out the very token that CLS pooling reads; use mean or max pooling"
+            )
+
+    def _windows(self, texts: Any, prompt: str, on_truncate: str, progress: bool | None) -> Iterator[list[Tokenized]]:
+        if on_truncate not in ("warn", "raise", "ignore"):
+            raise InputError(f"unknown on_truncate {on_truncate!r}; known are warn, raise, ignore")
+        n_cut = longest = where = done = 0
+        n_known = len(texts) if hasattr(texts, "__len__") and not isinstance(texts, str) else None
+        with _bar(n_known, progress) as advance:
+            for window in _chunks(as_texts(texts), _WINDOW):
+                tokenized = self.tokenizer(window, prompt)
+                for row, one in enumerate(tokenized):
+                    if one.truncated:
+                        n_cut += 1
+                        if one.n_total > longest:
+                            longest, where = one.n_total, done + row
+                if n_cut and on_truncate == "raise":
+                    raise TruncationError(self._cut_message(n_cut, done + len(window), longest, where))
+                yield tokenized
+                done += len(window)
+                advance(len(window))
+        if n_cut and on_truncate == "warn":
+            warnings.warn(self._cut_message(n_cut, done, longest, where), TruncationWarning, stacklevel=4)
+
+    def _cut_message(self, n_cut: int, n_texts: int, longest: int, where: int) -> str:
+        return (
+            f"{n_cut} of {n_texts} texts are longer than the {self.tokenizer.max_length} tokens that the model reads "
+            f"and were cut; the longest is text {where} with {longest} tokens; split long texts, or see coverage()"
+        )
+
+    def _states(self, window: Sequence[Tokenized]) -> Iterator[tuple[int, np.ndarray]]:
+        """Backbone states of each text, in the order of computation: groups of one length, longest first."""
+        lengths = np.asarray([len(one.ids) for one in window])
+        order = np.argsort(-lengths, kind="stable")
+        for length, rows in itertools.groupby(order.tolist(), key=lambda row: int(lengths[row])):
+            for batch in _chunks(rows, max(1, _TOKENS_A_BATCH // max(length, 1))):
+                if not length:  # a tokenizer without special tokens gives an empty text no token
+                    yield from ((row, np.zeros((0, self.backbone.dim), np.float32)) for row in batch)
+                    continue
+                states = self.backbone.states(np.stack([window[row].ids for row in batch]))
+                yield from zip(batch, states, strict=True)
+
+    def _kept(self, one: Tokenized, states: np.ndarray, special_tokens: bool) -> tuple[np.ndarray, int]:
+        """The rows that are given out, and the first of them that is pooled."""
+        mask = self._mask(one, special_tokens)
+        pooling = self.head.pooling
+        start = 0 if pooling is None or pooling.include_prompt else int(mask[: one.n_prompt].sum())
+        return (states if mask.all() else states[mask]), start
+
+    def _mask(self, one: Tokenized, special_tokens: bool) -> np.ndarray:
+        mask = np.ones(len(one.ids), bool) if special_tokens else ~one.special
+        return mask & ~np.isin(one.ids, self._skipped) if self._skipped else mask
+
+
+def _keep(one: Tokenized, mask: np.ndarray) -> Tokenized:
+    return one if mask.all() else one.only(mask)
+
+
+def _chunks(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    iterator = iter(items)
+    while chunk := list(itertools.islice(iterator, size)):
+        yield chunk
+
+
+class _bar:
+    """A progress bar on standard error, or nothing."""
+
+    def __init__(self, total: int | None, progress: bool | None) -> None:
+        long = total is None or total >= _QUIET_BELOW
+        self._shown = progress if progress is not None else (long and sys.stderr.isatty())
+        self._total = total
+
+    def __enter__(self) -> Any:
+        if not self._shown:
+            self._tqdm = None
+            return lambda n: None
+        from tqdm import tqdm
+
+        self._tqdm = tqdm(total=self._total, unit="text", file=sys.stderr, desc="encode")
+        return self._tqdm.update
+
+    def __exit__(self, *error: object) -> None:
+        if self._tqdm is not None:
+            self._tqdm.close()

@@ -1,0 +1,86 @@
+"""Every error and warning that likewise raises.
+
+A message says three things: what happened with the value, the likely cause, what to do.
+
+    LikewiseError
+    ├── InputError (ValueError)          a text, an array or an option cannot be used
+    │   ├── InputTypeError (TypeError)   it has the wrong type; position and type are named
+    │   └── TruncationError              a text is too long and on_truncate="raise"
+    ├── ModelError (ValueError)          a model folder, its weights or its modules cannot be used
+    │   └── ModelNotFoundError           no such folder, package or hub model at hand
+    ├── DataError (ValueError)           a data file breaks its format; file and line are named
+    └── MissingExtraError (ImportError)  an optional dependency is absent; the pip line is given
+
+    LikewiseWarning (UserWarning)
+    ├── TruncationWarning                texts were cut, with counts
+    ├── EmptyTextWarning                 a text without tokens got the documented value
+    └── PoolingWarning                   a choice about pooling was made for you
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "DataError",
+    "EmptyTextWarning",
+    "InputError",
+    "InputTypeError",
+    "LikewiseError",
+    "LikewiseWarning",
+    "MissingExtraError",
+    "ModelError",
+    "ModelNotFoundError",
+    "PoolingWarning",
+    "TruncationError",
+    "TruncationWarning",
+]
+
+
+class LikewiseError(Exception):
+    """Root of all errors of this package."""
+
+
+class InputError(LikewiseError, ValueError):
+    """A text, an array or an option cannot be used."""
+
+
+class InputTypeError(InputError, TypeError):
+    """A value has the wrong type; the message names its position and its type."""
+
+
+class TruncationError(InputError):
+    """A text is longer than the model reads and the caller asked to be told so."""
+
+
+class ModelError(LikewiseError, ValueError):
+    """A model folder, its weights or its modules cannot be used."""
+
+
+class ModelNotFoundError(ModelError):
+    """No folder, package or hub model of this name is at hand."""
+
+
+class DataError(LikewiseError, ValueError):
+    """A data file breaks its format; the message names the file and the line."""
+
+
+class MissingExtraError(LikewiseError, ImportError):
+    """An optional dependency is absent; the message holds the pip line that brings it."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs the package '{package}': pip install 'likewise[{extra}]'")
+
+
+class LikewiseWarning(UserWarning):
+    """Root of all warnings of this package."""
+
+
+class TruncationWarning(LikewiseWarning):
+    """Texts were cut at the model's maximum length."""
+
+
+class EmptyTextWarning(LikewiseWarning):
+    """A text without any token took part; its documented value was returned."""
+
+
+class PoolingWarning(LikewiseWarning):
+    """A choice about pooling was made that the caller may want to make."""

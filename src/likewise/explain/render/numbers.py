@@ -1,0 +1,27 @@
+"""Rounded numbers that still add up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+__all__ = ["DIGITS", "printed"]
+
+DIGITS = 4
+"""Decimals that a table shows."""
+
+
+def printed(table: Float[Any, "rows columns"], digits: int = DIGITS) -> Int[np.ndarray, "rows columns"]:
+    """The table in units of its last printed decimal, so rounded that the cells add up to the rounded sum.
+
+    Each cell is off by less than one unit: the cells with the largest remainders are rounded up
+    (largest remainder method). Exact zeros stay zero wherever other cells can take the units.
+    """
+    scaled = np.asarray(table, dtype=np.float64) * 10**digits
+    floors = np.floor(scaled)
+    units = int(round(float(scaled.sum()))) - int(floors.sum())
+    order = np.argsort(-(scaled - floors), axis=None, kind="stable")[: max(units, 0)]
+    floors.reshape(-1)[order] += 1
+    return floors.astype(np.int64)

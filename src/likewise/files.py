@@ -1,0 +1,102 @@
+"""Files that are whole or absent: atomic writes, and hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from likewise.errors import InputError
+
+__all__ = ["atomic_file", "atomic_folder", "sha256"]
+
+
+@contextmanager
+def atomic_file(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any]]:
+    """Open a temporary neighbour of `path` and rename it into place when the block ends well.
+
+    Args:
+        path: Target file; its folder must exist.
+        mode: "w" (UTF-8, newlines as written) or "wb".
+
+    Raises:
+        InputError: The folder is missing or cannot be written. The target is untouched then.
+    """
+    target = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise InputError(
+            f"cannot write {target}: {error.strerror or error}; choose a folder that exists and is writable"
+        ) from error
+    try:
+        text = "b" not in mode
+        with os.fdopen(handle, mode, encoding="utf-8" if text else None, newline="" if text else None) as stream:
+            yield stream
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, target)
+    except IsADirectoryError as error:
+        raise InputError(f"cannot write {target}: it is a folder; name a file in it") from error
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(path: str | os.PathLike[str], marker: str) -> Iterator[Path]:
+    """Fill a temporary neighbour of `path` and swap it into place when the block ends well.
+
+    Args:
+        path: Target folder. An existing one is replaced only if it is empty or holds `marker`.
+        marker: A file name by which an earlier folder of the same kind is known.
+
+    Raises:
+        InputError: The target holds something else, or its parent cannot be written.
+    """
+    target = Path(path)
+    if target.exists() and not target.is_dir():
+        raise InputError(f"cannot write the folder {target}: a file of that name exists; choose another name")
+    if target.is_dir() and any(target.iterdir()) and not (target / marker).exists():
+        raise InputError(
+            f"cannot write into {target}: it holds other files (no {marker}); choose an empty or new folder"
+        )
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        new = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+    except OSError as error:
+        raise InputError(
+            f"cannot write {target}: {error.strerror or error}; choose a folder that is writable"
+        ) from error
+    old = new.with_name(new.name + ".old")
+    try:
+        yield new
+        os.chmod(new, 0o777 & ~_umask())
+        if target.is_dir():
+            os.replace(target, old)
+        os.replace(new, target)
+    except BaseException:
+        if old.is_dir() and not target.exists():
+            os.replace(old, target)
+        raise
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def sha256(path: str | os.PathLike[str]) -> str:
+    """SHA-256 of a file's bytes, as 64 hexadecimal digits."""
+    with open(path, "rb") as stream:
+        digest = hashlib.sha256()
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
