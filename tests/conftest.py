@@ -127,7 +127,7 @@ def _write_checkpoint(name: str, folder: Path) -> Path:
         name.removesuffix("-cased"),
         vocab_size=fast.get_vocab_size(),
         pad_token_id=fast.token_to_id(names[0]),
-        initializer_range=0.5,  # so that tokens, not the bias of the last layer, decide the vectors
+        initializer_range=0.2,  # so that tokens, not the bias of the last layer, decide the vectors
         **sizes,
     )
     torch.manual_seed(len(name))
@@ -149,9 +149,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
 
 
 @pytest.fixture(scope="session")
-def sentence_folder(
-    checkpoint: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
-) -> Callable[..., Path]:
+def sentence_folder(checkpoint: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """A folder saved by the real sentence-transformers: backbone, then `Pooling` and the modules given."""
 
     def folder(
@@ -172,9 +170,7 @@ def sentence_folder(
             *modules,
         ]
         target = tmp_path_factory.mktemp("sentence")
-        SentenceTransformer(modules=chain, device="cpu", **settings).save(
-            str(target), create_model_card=False
-        )
+        SentenceTransformer(modules=chain, device="cpu", **settings).save(str(target), create_model_card=False)
         return target
 
     return folder

@@ -14,7 +14,7 @@ A message says three things: what happened with the value, the likely cause, wha
     LikewiseWarning (UserWarning)
     ├── TruncationWarning                texts were cut, with counts
     ├── EmptyTextWarning                 a text without tokens got the documented value
-    └── PoolingWarning                   a choice about pooling was made for you
+    └── PlainKernelsWarning              the compiled kernels are not there; said once
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "ModelNotFoundError",
-    "PoolingWarning",
+    "PlainKernelsWarning",
     "TruncationError",
     "TruncationWarning",
 ]
@@ -82,5 +82,5 @@ class EmptyTextWarning(LikewiseWarning):
     """A text without any token took part; its documented value was returned."""
 
 
-class PoolingWarning(LikewiseWarning):
-    """A choice about pooling was made that the caller may want to make."""
+class PlainKernelsWarning(LikewiseWarning):
+    """The compiled kernels are not in use, so that the plain ones run: the same results, more slowly."""

@@ -59,9 +59,23 @@ def test_every_token_is_in_one_word_and_special_ones_stand_alone():
     ]
 
 
-def test_several_tokens_of_one_character_and_a_token_over_two_words():
-    side = tokens("é ab", [(0, 1), (0, 1), (1, 4)])
+def test_several_tokens_of_one_character():
+    side = tokens("é ab", [(0, 1), (0, 1), (2, 4)])
     assert [(word.text, word.tokens) for word in words_of(side)] == [("é", (0, 1)), ("ab", (2,))]
+
+
+def test_words_that_share_a_token_are_one_word():
+    side = tokens("no zero width here", [(0, 2), (3, 10), (10, 13), (14, 18)])
+    assert [(word.text, word.tokens) for word in words_of(side)] == [
+        ("no", (0,)),
+        ("zero width", (1, 2)),
+        ("here", (3,)),
+    ]
+
+
+def test_a_token_without_characters_counts_to_the_word_behind_it():
+    side = TextTokens(" ab ", (Token("Ġ", 0, 0, False), Token("ab", 1, 3, False), Token("Ġ", 3, 4, False)))
+    assert [(word.text, word.tokens) for word in words_of(side)] == [("ab", (0, 1)), ("Ġ", (2,))]
 
 
 def test_a_word_that_the_model_did_not_see_is_left_out():

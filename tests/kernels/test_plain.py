@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likewise.kernels import cosines, nearest, rcmd_matrix, segment_max, segment_mean, unit
+from likewise.kernels.plain import cosines, nearest, rcmd_matrix, segment_max, segment_mean, unit
 
 OFFSETS = np.array([0, 2, 2, 5])
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from likewise import Model
-from likewise.errors import InputError
-from likewise.pooling import MODES
 from sentence_transformers import MultiVectorEncoder, SentenceTransformer
 from sentence_transformers.base.modules import Dense, Normalize, Transformer
 from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 from torch import manual_seed, nn
+
+from likewise import Model
+from likewise.errors import InputError
+from likewise.pooling import MODES
 
 TEXTS = [
     "A plane is taking off.",
@@ -84,9 +84,7 @@ def test_every_pooling(pooling: Any, sentence_folder: Callable[..., Path], tmp_p
 
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("pooling", [*MODES, ("cls", "mean")], ids=str)
-def test_every_architecture(
-    name: str, pooling: Any, sentence_folder: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_every_architecture(name: str, pooling: Any, sentence_folder: Callable[..., Path], tmp_path: Path) -> None:
     folder = sentence_folder(name, pooling)
     if pooling in ("mean", "cls"):
         _assert_both_ways(folder, tmp_path / "ours")
@@ -165,9 +163,7 @@ def test_modules_on_tokens_before_the_pooling(
 
 @pytest.mark.parametrize("include_prompt", [True, False])
 @pytest.mark.parametrize("pooling", [*MODES, ("cls", "mean")], ids=str)
-def test_prompts(
-    pooling: Any, include_prompt: bool, sentence_folder: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_prompts(pooling: Any, include_prompt: bool, sentence_folder: Callable[..., Path], tmp_path: Path) -> None:
     prompts = {"query": "query: ", "long": "represent the sentence for retrieval: "}
     folder = sentence_folder("bert", pooling, include_prompt=include_prompt, prompts=prompts)
     model = _assert_both_ways(folder, tmp_path / "ours", prompt_name="long")
@@ -193,9 +189,7 @@ def test_the_default_prompt(sentence_folder: Callable[..., Path], tmp_path: Path
 
 @pytest.mark.parametrize("max_seq_length", [8, 20])
 @pytest.mark.parametrize("name", ["bert", "roberta"])
-def test_maximum_length(
-    name: str, max_seq_length: int, sentence_folder: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_maximum_length(name: str, max_seq_length: int, sentence_folder: Callable[..., Path], tmp_path: Path) -> None:
     folder = sentence_folder(name, transformer={"max_seq_length": max_seq_length})
     model = _assert_both_ways(folder, tmp_path / "ours")
     assert model.max_length == max_seq_length
@@ -296,9 +290,7 @@ def _rich(sentence_folder: Callable[..., Path], similarity: str = "dot") -> Path
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean", "manhattan"])
-def test_round_trip_keeps_everything(
-    similarity: str, sentence_folder: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_round_trip_keeps_everything(similarity: str, sentence_folder: Callable[..., Path], tmp_path: Path) -> None:
     model = Model.load(_rich(sentence_folder, similarity))
     model.save(tmp_path / "once")
     again = Model.load(tmp_path / "once")
@@ -310,7 +302,10 @@ def test_round_trip_keeps_everything(
     assert again.encoder.head.pooling == model.encoder.head.pooling
     assert again.encoder.tokenizer.lower_case == model.encoder.tokenizer.lower_case
     np.testing.assert_array_equal(_ours(again), _ours(model))
-    once, twice = ({p.relative_to(tmp_path / n): p.read_bytes() for p in (tmp_path / n).rglob("*") if p.is_file()} for n in ("once", "twice"))
+    once, twice = (
+        {p.relative_to(tmp_path / n): p.read_bytes() for p in (tmp_path / n).rglob("*") if p.is_file()}
+        for n in ("once", "twice")
+    )
     assert once == twice
     theirs = SentenceTransformer(str(tmp_path / "once"), device="cpu")
     assert theirs.similarity_fn_name == similarity
@@ -343,9 +338,7 @@ def test_round_trip_keeps_our_similarity(similarity: str, mean_folder: Path, tmp
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean+max", "lasttoken"])
-def test_a_plain_checkpoint_becomes_a_folder(
-    pooling: str, checkpoint: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_a_plain_checkpoint_becomes_a_folder(pooling: str, checkpoint: Callable[[str], Path], tmp_path: Path) -> None:
     model = Model.load(checkpoint("roberta"), pooling=pooling)
     model.save(tmp_path / "ours")
     _assert_close(_theirs(tmp_path / "ours"), _ours(model))
@@ -387,9 +380,7 @@ def _assert_same_tokens(model: Model, folder: Path, task: str | None = None) -> 
 
 
 @pytest.mark.parametrize("skip", [(), (".", ",", "plane", "not-a-piece"), ("[CLS]", "[SEP]")], ids=str)
-def test_token_level_folders(
-    skip: tuple[str, ...], checkpoint: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_token_level_folders(skip: tuple[str, ...], checkpoint: Callable[[str], Path], tmp_path: Path) -> None:
     folder = _multi_vector(checkpoint, tmp_path / "theirs", skip, prompts={"query": "query: ", "document": "passage: "})
     model = Model.load(folder)
     assert model.similarity.name == "rcmd"
@@ -438,7 +429,12 @@ def _pylate(checkpoint: Callable[[str], Path], target: Path, **settings: Any) ->
     (target / "modules.json").write_text(json.dumps(entries))
     where = target / "1_Dense" / "config.json"
     config = json.loads(where.read_text())
-    where.write_text(json.dumps({key: config[key] for key in ("in_features", "out_features", "bias", "activation_function")} | {"use_residual": False}))
+    where.write_text(
+        json.dumps(
+            {key: config[key] for key in ("in_features", "out_features", "bias", "activation_function")}
+            | {"use_residual": False}
+        )
+    )
     (target / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 63, "do_lower_case": False}))
     (target / "config_sentence_transformers.json").write_text(
         json.dumps(

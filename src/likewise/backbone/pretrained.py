@@ -29,6 +29,9 @@ _OWN_HEAD = (
 )
 """Weights of a checkpoint's pretraining head, which no token state depends on."""
 
+_VOCABULARIES = ("vocab.*", "*.model", "*.tiktoken")
+"""Files that hold a vocabulary; without one, transformers would make up an empty tokenizer."""
+
 
 class PretrainedBackbone(Backbone):
     """A transformers `AutoModel` in evaluation mode."""
@@ -141,6 +144,8 @@ def tokenizer_json(folder: Path) -> str:
     stored = folder / "tokenizer.json"
     if stored.exists():
         return stored.read_text(encoding="utf-8")
+    if not any(path for pattern in _VOCABULARIES for path in folder.glob(pattern)):
+        raise ModelError(f"no tokenizer in {folder}: neither tokenizer.json nor a vocabulary; fetch tokenizer.json")
     from transformers import AutoTokenizer
 
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -61,20 +62,19 @@ class Encoder:
         self.tokenizer = tokenizer
         self.backbone = backbone
         self.head = head
-        found = [tokenizer.id_of(word) for word in head.skip.words]
+        words = head.skip.words if "document" in head.skip.tasks else ()
+        found = [tokenizer.id_of(word) for word in words]
         self._skipped = [number for number in found if number is not None]
 
     @property
     def token_dim(self) -> int:
         """Length of a token vector."""
-        return int(self.head.tokens(np.zeros((1, self.backbone.dim), np.float32)).shape[1])
+        return self.head.dims(self.backbone.dim)[0]
 
     @property
     def dim(self) -> int:
         """Length of a pooled vector; of a token vector if the model has no pooling."""
-        if self.head.pooling is None:
-            return self.token_dim
-        return len(self.head.pooled(np.zeros((1, self.backbone.dim), np.float32)))
+        return self.head.dims(self.backbone.dim)[1]
 
     def embed(
         self,
@@ -144,7 +144,7 @@ class Encoder:
             for row, states in self._states(window):
                 block[row] = self.head.pooled(*self._kept(window[row], states, special_tokens))
             blocks.append(block)
-        return np.concatenate(blocks)
+        return Embeddings.from_pooled(np.concatenate(blocks)).tokens  # which refuses NaN
 
     def tokenize(self, texts: Any, *, prompt: str = "", special_tokens: bool = True) -> list[Tokenized]:
         """The tokens of every text, in the order in which `embed` gives their rows, with nothing cut silently."""
@@ -170,7 +170,7 @@ class Encoder:
         if on_truncate not in ("warn", "raise", "ignore"):
             raise InputError(f"unknown on_truncate {on_truncate!r}; known are warn, raise, ignore")
         n_cut = longest = where = done = 0
-        n_known = len(texts) if hasattr(texts, "__len__") and not isinstance(texts, str) else None
+        n_known = 1 if isinstance(texts, str) else operator.length_hint(texts, -1)
         with _bar(n_known, progress) as advance:
             for window in _chunks(as_texts(texts), _WINDOW):
                 tokenized = self.tokenizer(window, prompt)
@@ -230,10 +230,10 @@ def _chunks(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
 class _bar:
     """A progress bar on standard error, or nothing."""
 
-    def __init__(self, total: int | None, progress: bool | None) -> None:
-        long = total is None or total >= _QUIET_BELOW
+    def __init__(self, total: int, progress: bool | None) -> None:
+        long = total < 0 or total >= _QUIET_BELOW
         self._shown = progress if progress is not None else (long and sys.stderr.isatty())
-        self._total = total
+        self._total = None if total < 0 else total
 
     def __enter__(self) -> Any:
         if not self._shown:

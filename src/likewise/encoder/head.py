@@ -106,6 +106,8 @@ class SkipTokens:
 
     words: tuple[str, ...] = ()
     """Vocabulary pieces to leave out."""
+    tasks: tuple[str, ...] = ("document",)
+    """Kinds of text that this is for; texts that are compared here are documents."""
 
 
 Module: TypeAlias = Dense | Normalize
@@ -127,6 +129,15 @@ class Head:
     def __post_init__(self) -> None:
         if self.pooling is None and self.on_pooled:
             raise ModelError("modules on the pooled vector need a pooling before them")
+
+    def dims(self, dim: int) -> tuple[int, int]:
+        """Lengths of a token vector and of a pooled vector (without pooling the same), from states of length `dim`.
+
+        Raises:
+            ModelError: A Dense does not fit what comes before it.
+        """
+        tokens = _through(self.on_tokens, dim)
+        return tokens, _through(self.on_pooled, tokens if self.pooling is None else self.pooling.dim(tokens))
 
     def tokens(self, states: Float[Any, "length dim"]) -> Float[Any, "length out"]:
         """Token vectors of one text, or of many laid end to end."""
@@ -183,6 +194,18 @@ class Head:
                 "vectors, or load it with pooling='mean'"
             )
         return self.pooling
+
+
+def _through(modules: tuple[Module, ...], dim: int) -> int:
+    for module in modules:
+        if isinstance(module, Dense):
+            out, into = (int(size) for size in module.weight.shape)
+            if into != dim:
+                raise ModelError(
+                    f"a Dense module takes {into} features where {dim} come in; its files are another model's"
+                )
+            dim = out
+    return dim
 
 
 def _fold(module: Module, tokens: Any, weights: Any) -> tuple[Any, Any]:

@@ -22,7 +22,7 @@ def as_texts(texts: Any) -> Iterator[str]:
     """
     if isinstance(texts, str):
         texts = [texts]
-    if isinstance(texts, (bytes, Mapping, Set)) or hasattr(texts, "columns"):
+    if isinstance(texts, (bytes, bytearray, memoryview, Mapping, Set)) or hasattr(texts, "columns"):
         raise InputTypeError(
             f"texts are a {type(texts).__name__}, which is not a sequence of strings; give a list of str or one column"
         )

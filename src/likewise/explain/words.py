@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from likewise.types import TextTokens
+from likewise.types import TextTokens, Token
 
 __all__ = ["Word", "roll_up", "words_of"]
 
@@ -43,22 +43,19 @@ class Word:
 def words_of(side: TextTokens) -> list[Word]:
     """The words of a text with the tokens of each, in reading order; special tokens stand alone.
 
-    A token belongs to the word with which it shares most characters. A word that the model did not
-    see, because the text was cut, is left out. Every token is in exactly one word.
+    Every token is in exactly one word. Words that share a token are one word, since their parts cannot be
+    told apart. A token without characters of its own, such as a blank, counts to the word behind it. Words
+    that the model did not see, because the text was cut, are left out.
     """
-    spans = _spans(side.text)
-    owned: dict[int, list[int]] = {}
-    words: list[Word] = []
-    for row, token in enumerate(side.tokens):
-        owner = None if token.special else _owner(token.start, token.end, spans)
-        if owner is None:
-            words.append(Word(token.text, token.start, token.end, (row,), token.special))
-        else:
-            owned.setdefault(owner, []).append(row)
-    for owner, rows in owned.items():
-        start, end = spans[owner]
-        words.append(Word(side.text[start:end], start, end, tuple(rows), False))
-    return sorted(words, key=lambda word: word.tokens[0])
+    spans = _merged(_spans(side.text), side.tokens)
+    owners = [None if token.special else _owner(token, spans) for token in side.tokens]
+    for row in reversed(range(len(owners) - 1)):
+        if owners[row] is None and not side.tokens[row].special:
+            owners[row] = owners[row + 1]
+    words: dict[tuple[int, int] | int, list[int]] = {}
+    for row, owner in enumerate(owners):
+        words.setdefault(row if owner is None else owner, []).append(row)
+    return [_word(side, rows, None if isinstance(owner, int) else owner) for owner, rows in words.items()]
 
 
 def roll_up(
@@ -81,10 +78,29 @@ def roll_up(
     return np.stack([by_row[:, list(group)].sum(1) for group in columns], axis=1)
 
 
-def _owner(start: int, end: int, spans: Sequence[tuple[int, int]]) -> int | None:
-    shared = [(min(end, stop) - max(start, begin), -i) for i, (begin, stop) in enumerate(spans)]
-    best = max(shared, default=(0, 0))
-    return -best[1] if best[0] > 0 else None
+def _word(side: TextTokens, rows: list[int], span: tuple[int, int] | None) -> Word:
+    token = side.tokens[rows[0]]
+    if span is None:
+        return Word(token.text, token.start, token.end, tuple(rows), token.special)
+    return Word(side.text[slice(*span)], *span, tuple(rows), False)
+
+
+def _merged(spans: list[tuple[int, int]], tokens: Sequence[Token]) -> list[tuple[int, int]]:
+    """The spans, those that one token overlaps made one."""
+    for token in tokens:
+        shared = [span for span in spans if not token.special and _overlap(token, span) > 0]
+        if len(shared) > 1:
+            at = spans.index(shared[0])
+            spans = [*spans[:at], (shared[0][0], shared[-1][1]), *spans[at + len(shared) :]]
+    return spans
+
+
+def _owner(token: Token, spans: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
+    return next((span for span in spans if _overlap(token, span) > 0), None)
+
+
+def _overlap(token: Token, span: tuple[int, int]) -> int:
+    return min(token.end, span[1]) - max(token.start, span[0])
 
 
 def _spans(text: str) -> list[tuple[int, int]]:

@@ -1,5 +1,23 @@
-"""Plain array formulas on packed tokens; compiled twins will stand beside them."""
+"""Packed RCMD, forward and backward and scoring: each compiled form beside its slow, plain twin.
 
-from likewise.kernels.plain import cosines, nearest, rcmd_matrix, segment_max, segment_mean, unit
+plain       numpy and torch, any precision: the oracle, and the fallback
+native      the C++ extension behind numpy arrays     scoring, gradients   what is built on it
+blocked     pure torch, with gradient                 triton_gpu           GPUs
+choice      which of them runs
+"""
 
-__all__ = ["cosines", "nearest", "rcmd_matrix", "segment_max", "segment_mean", "unit"]
+from likewise.kernels.choice import rcmd_matrix, rcmd_pairs, rcmd_plans
+from likewise.kernels.native import instruction_set
+from likewise.kernels.plain import cosines, unit
+from likewise.kernels.scoring import Candidates, top_pairs
+
+__all__ = [
+    "Candidates",
+    "cosines",
+    "instruction_set",
+    "rcmd_matrix",
+    "rcmd_pairs",
+    "rcmd_plans",
+    "top_pairs",
+    "unit",
+]

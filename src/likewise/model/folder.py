@@ -66,7 +66,9 @@ class FolderSpec:
     lower_case: bool = False
     """Lower-case texts before the tokenizer."""
     similarity: str | None = None
-    """Name of the stored similarity."""
+    """Name of the stored similarity, if it is one of ours."""
+    stored_similarity: str | None = None
+    """The name under which the folder keeps a similarity, whether it is one of ours or not."""
     prompts: Mapping[str, str] = field(default_factory=dict)
     """Prompt texts by name."""
     default_prompt: str | None = None
@@ -94,7 +96,7 @@ def read_folder(folder: Path) -> FolderSpec | None:
     is_colbert = settings.get("model_type") == "ColBERT"
     token_level = is_colbert or settings.get("model_type") == "MultiVectorEncoder"
     entries = read_json(folder / "modules.json")
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) and "type" in entry for entry in entries):
+    if not (isinstance(entries, list) and entries and all(isinstance(one, dict) and "type" in one for one in entries)):
         raise ModelError(f"{folder / 'modules.json'} is not a list of modules with a type each; fetch it again")
     chain = _Chain(folder, token_level)
     transformer: dict[str, Any] = {}
@@ -115,6 +117,7 @@ def read_folder(folder: Path) -> FolderSpec | None:
         max_length=(token_level and multi_vector.get("document_length")) or transformer.get("max_seq_length"),
         lower_case=bool(transformer.get("do_lower_case", False)),
         similarity=own.get("similarity") or _similarity(settings.get("similarity_fn_name")),
+        stored_similarity=settings.get("similarity_fn_name"),
         prompts=_prompts(settings),
         default_prompt=settings.get("default_prompt_name"),
         unknown_token=unknown_token(folder),
@@ -131,6 +134,12 @@ def unknown_token(folder: Path) -> str | None:
         if token:
             return str(token["content"] if isinstance(token, dict) else token)
     return None
+
+
+def tokenizer_limit(folder: Path) -> int | None:
+    """The longest text that the tokenizer's settings name; transformers writes a huge number for none."""
+    limit = _optional_json(folder / "tokenizer_config.json").get("model_max_length")
+    return int(limit) if isinstance(limit, (int, float)) and 0 < limit < 1e9 else None
 
 
 def read_json(path: Path) -> Any:
@@ -193,8 +202,8 @@ class _Chain:
         config = _optional_json(where / "config.json")
         if config.get("keep_only_token_ids"):
             raise ModelError(f"{where} keeps image tokens only; this package compares texts")
-        if "document" in config.get("skiplist_tasks", ["document"]):
-            self.skip = SkipTokens(tuple(config.get("skiplist_words") or ()))
+        tasks = tuple(config.get("skiplist_tasks", ["document"]))
+        self.skip = SkipTokens(tuple(config.get("skiplist_words") or ()), tasks)
 
     def _place(self, module: Dense | Normalize, config: Mapping[str, Any], where: Path) -> None:
         source = config.get("module_input_name") or (_TOKENS if self.token_level else _POOLED)
@@ -214,8 +223,7 @@ def _transformer(name: str, where: Path, folder: Path) -> dict[str, Any]:
         raise ModelError(f"{folder} keeps its transformer in {where.name}; move those files up, beside modules.json")
     config = next(filter(None, (_optional_json(folder / file) for file in _TRANSFORMER_SETTINGS)), {})
     if not config.get("max_seq_length"):
-        limit = _optional_json(folder / "tokenizer_config.json").get("model_max_length")
-        config["max_seq_length"] = int(limit) if isinstance(limit, (int, float)) and 0 < limit < 1e9 else None
+        config["max_seq_length"] = tokenizer_limit(folder)
     return config
 
 
@@ -233,8 +241,9 @@ def _read_pooling(path: Path) -> Pooling:
     config = read_json(path)
     include_prompt = bool(config.get("include_prompt", True))
     if "pooling_mode" in config:
-        modes = config["pooling_mode"]
-        return Pooling((modes,) if isinstance(modes, str) else tuple(modes), include_prompt)
+        stored = config["pooling_mode"]
+        modes = tuple(str(mode) for mode in (stored if isinstance(stored, list) else [stored]))
+        return Pooling(modes, include_prompt)
     unknown = [key for key in config if key.startswith("pooling_mode_") and key not in _LEGACY_MODES]
     if unknown:
         raise ModelError(f"{path} has the unknown pooling {unknown[0]!r}; known are {', '.join(MODES)}")
@@ -263,7 +272,7 @@ def _read_dense(where: Path, config: Mapping[str, Any]) -> Dense:
         tensors = load_file(path)
     except Exception as error:  # safetensors raises its own type, which has no public base class
         raise ModelError(f"{path} is damaged ({error}); fetch it again") from error
-    wanted = (int(config["out_features"]), int(config["in_features"]))
+    wanted = (config.get("out_features"), config.get("in_features"))
     weight, bias = tensors.get("linear.weight"), tensors.get("linear.bias")
     if weight is None or weight.shape != wanted or (bias is None) == bool(config.get("bias", True)):
         raise ModelError(
@@ -271,7 +280,8 @@ def _read_dense(where: Path, config: Mapping[str, Any]) -> Dense:
         )
     residual = None
     if config.get("use_residual"):
-        residual = np.eye(wanted[0], dtype=weight.dtype) if wanted[0] == wanted[1] else tensors.get("residual.weight")
+        square = weight.shape[0] == weight.shape[1]
+        residual = np.eye(len(weight), dtype=weight.dtype) if square else tensors.get("residual.weight")
         if residual is None:
             raise ModelError(f"{path} lacks the residual layer that its config.json promises; fetch it again")
     return Dense(weight, bias, _ACTIVATIONS[name], residual)

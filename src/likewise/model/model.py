@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,7 +16,7 @@ from likewise.encoder import Coverage, Encoder, Head, Normalize, Tokenizer, as_t
 from likewise.errors import InputError, ModelError
 from likewise.explain import Explanation, Side, explain_pair
 from likewise.kernels import unit
-from likewise.model.folder import FolderSpec, read_folder, unknown_token
+from likewise.model.folder import FolderSpec, read_folder, tokenizer_limit, unknown_token
 from likewise.model.sources import DEFAULT, find
 from likewise.model.writing import write_folder
 from likewise.pooling import MODES, Pooling
@@ -299,14 +298,7 @@ def _with_pooling(spec: FolderSpec | None, pooling: str | None, folder: Path) ->
             f"{', '.join(mode for mode in MODES if mode != 'mean')}), or pooling='none' for token vectors only"
         )
     head = Head(None if pooling == "none" else Pooling(tuple(pooling.split("+"))))
-    limit = _stored_limit(folder)
-    return FolderSpec(head, max_length=limit, unknown_token=unknown_token(folder))
-
-
-def _stored_limit(folder: Path) -> int | None:
-    path = folder / "tokenizer_config.json"
-    limit = json.loads(path.read_text(encoding="utf-8")).get("model_max_length") if path.exists() else None
-    return int(limit) if isinstance(limit, (int, float)) and 0 < limit < 1e9 else None
+    return FolderSpec(head, max_length=tokenizer_limit(folder), unknown_token=unknown_token(folder))
 
 
 def _max_length(spec: FolderSpec, backbone: Backbone) -> int | None:
@@ -320,6 +312,7 @@ def _check(similarity: Similarity, head: Head, tokenizer: Tokenizer, backbone: B
             f"similarity '{similarity.name}' compares pooled vectors, and {folder.name} is a token-level model without "
             "pooling; use similarity='rcmd' or 'transport'"
         )
+    head.dims(backbone.dim)
     known = backbone.vocabulary
     if known is not None and tokenizer.size > known:
         raise ModelError(

@@ -11,7 +11,7 @@ from typing import Any
 from likewise.encoder import Dense
 from likewise.errors import ModelError
 from likewise.files import sha256
-from likewise.model.folder import FolderSpec, read_folder, read_json
+from likewise.model.folder import FolderSpec, read_folder, read_json, tokenizer_limit
 from likewise.model.sources import DEFAULT, find
 
 __all__ = ["File", "Report", "inspect"]
@@ -92,8 +92,7 @@ def inspect(name_or_path: str | os.PathLike[str] = DEFAULT, *, revision: str | N
     """
     found = find(name_or_path, revision=revision)
     folder = found.folder
-    config = read_json(folder / "config.json") if (folder / "config.json").exists() else {}
-    spec, problem = _spec(folder, config)
+    config, spec, problem = _read(folder)
     return Report(
         name=found.name,
         folder=str(folder),
@@ -102,7 +101,7 @@ def inspect(name_or_path: str | os.PathLike[str] = DEFAULT, *, revision: str | N
         modules=_chain(spec),
         pooling=_pooling(spec),
         similarity=(spec and spec.similarity) or ("rcmd" if spec and spec.head.pooling is None else "cosine"),
-        max_length=spec.max_length if spec else config.get("max_position_embeddings"),
+        max_length=spec.max_length if spec else tokenizer_limit(folder) or config.get("max_position_embeddings"),
         prompts=dict(spec.prompts) if spec else {},
         licence=_licence(folder),
         would_run="nothing: no pickle is read and no code of the folder is run",
@@ -111,18 +110,19 @@ def inspect(name_or_path: str | os.PathLike[str] = DEFAULT, *, revision: str | N
     )
 
 
-def _spec(folder: Path, config: dict[str, Any]) -> tuple[FolderSpec | None, str]:
+def _read(folder: Path) -> tuple[dict[str, Any], FolderSpec | None, str]:
+    """config.json, the modules, and why the folder does not load ("" if it does)."""
+    config: dict[str, Any] = {}
     try:
+        config = read_json(folder / "config.json")
         spec = read_folder(folder)
     except ModelError as error:
-        return None, f"no: {error}"
-    if not config:
-        return spec, "no: config.json is missing"
+        return config, None, f"no: {error}"
     if config.get("auto_map"):
-        return spec, "no: config.json asks for code from its repository, which is never run"
+        return config, spec, "no: config.json asks for code from its repository, which is never run"
     if not any(folder.glob("*.safetensors")):
-        return spec, "no: there are no safetensors weights"
-    return spec, "" if spec else "yes, if a pooling is named: it is a plain checkpoint"
+        return config, spec, "no: there are no safetensors weights"
+    return config, spec, "" if spec else "yes, if a pooling is named: it is a plain checkpoint"
 
 
 def _chain(spec: FolderSpec | None) -> tuple[str, ...]:

@@ -66,6 +66,8 @@ def find(name_or_path: str | os.PathLike[str] = DEFAULT, *, revision: str | None
     """
     name = os.fspath(name_or_path)
     path = Path(name).expanduser()
+    if not name:
+        raise ModelNotFoundError("the model's name is empty; name a folder, or a hub model as owner/name")
     if path.is_dir():
         return Found(name, path, "folder")
     if path.is_file():

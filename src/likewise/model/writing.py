@@ -117,13 +117,15 @@ def _settings(spec: FolderSpec, similarity: str) -> dict[str, Any]:
     from likewise import __version__
 
     token_level = spec.head.pooling is None
-    theirs = similarity if similarity in ("cosine", "dot", "euclidean", "manhattan") and not token_level else None
+    theirs = spec.stored_similarity
+    if not token_level:
+        theirs = similarity if similarity in ("cosine", "dot", "euclidean", "manhattan") else "cosine"
     return {
         "__version__": {"likewise": __version__},
         "model_type": "MultiVectorEncoder" if token_level else "SentenceTransformer",
         "prompts": dict(spec.prompts),
         "default_prompt_name": spec.default_prompt,
-        "similarity_fn_name": theirs if theirs or token_level else "cosine",
+        "similarity_fn_name": theirs,
         "likewise": {"similarity": similarity},
     }
 
@@ -143,7 +145,7 @@ def _write_modules(target: Path, spec: FolderSpec, backbone_dim: int) -> None:
                 "MultiVectorMask",
                 {
                     "skiplist_words": list(head.skip.words),
-                    "skiplist_tasks": ["document"],
+                    "skiplist_tasks": list(head.skip.tasks),
                     "keep_only_token_ids": None,
                 },
                 {},

@@ -1,0 +1,146 @@
+"""The compiled kernels behind numpy arrays: checked inputs, outputs allocated here, threads as the caller allows.
+
+The C++ is in `src/native`; its README explains the blocking.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from types import ModuleType
+from typing import Any, NoReturn
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from likewise.errors import InputError
+
+_native: ModuleType | None
+try:
+    _native = importlib.import_module("likewise._native")
+except ImportError:  # built without a compiler
+    _native = None
+
+__all__ = [
+    "LONGEST",
+    "PRECISIONS",
+    "available",
+    "checked",
+    "instruction_set",
+    "library",
+    "n_threads",
+    "normalised",
+    "places_dtype",
+    "refuse_non_finite",
+    "required",
+]
+
+LONGEST = 4096
+"""Tokens of the longest text that the group layout takes: 16 texts of one group are as long as its longest."""
+
+PRECISIONS = {"float32": 0, "bfloat16": 1, "int8": 2}
+"""Number formats of the scoring kernels."""
+
+
+def library() -> ModuleType | None:
+    """The extension module; None where it was not built, or LIKEWISE_KERNELS=plain asks to do without."""
+    wanted = os.environ.get("LIKEWISE_KERNELS", "")
+    if _native is None or wanted == "plain":
+        return None
+    if wanted and not _native.use(wanted):
+        raise InputError(
+            f"LIKEWISE_KERNELS={wanted} is not available here; known are plain, {', '.join(_native.available())}"
+        )
+    return _native
+
+
+def required() -> ModuleType:
+    """The extension module, where the caller's own choice of path says that it is there."""
+    found = library()
+    assert found is not None, "the caller has asked library() first"
+    return found
+
+
+def available() -> list[str]:
+    """Instruction sets that can be asked for with LIKEWISE_KERNELS, the last the best; empty without the extension."""
+    return list(_native.available()) if _native is not None else []
+
+
+def instruction_set() -> str:
+    """What runs now: "plain", "portable", "avx2" or "avx512"."""
+    native = library()
+    return "plain" if native is None else str(native.active())
+
+
+def n_threads() -> int:
+    """Threads that a kernel may use: the smallest of the processors allowed, OMP_NUM_THREADS and torch's limit."""
+    limits = [len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1]
+    if (omp := os.environ.get("OMP_NUM_THREADS", "")).isdigit():
+        limits.append(int(omp))
+    if (torch := sys.modules.get("torch")) is not None and hasattr(torch, "get_num_threads"):
+        limits.append(torch.get_num_threads())
+    return max(1, min(limits))
+
+
+def checked(tokens: Any, offsets: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Tokens as contiguous float32 and offsets as contiguous int64.
+
+    Raises:
+        InputError: Wrong shapes, or offsets that do not rise from 0 to the number of tokens.
+    """
+    tokens, offsets = np.asarray(tokens), np.asarray(offsets)
+    if tokens.ndim != 2 or tokens.dtype.kind not in "fiu":
+        raise InputError(f"tokens have shape {tokens.shape} and dtype {tokens.dtype}; give [total, dim] numbers")
+    if offsets.ndim != 1 or not offsets.size or offsets.dtype.kind not in "iu":
+        raise InputError(f"offsets have shape {offsets.shape} and dtype {offsets.dtype}; give n + 1 integers")
+    if offsets[0] != 0 or offsets[-1] != len(tokens) or (np.diff(offsets.astype(np.int64)) < 0).any():
+        raise InputError(f"offsets must rise from 0 to the number of tokens, {len(tokens)}; got {_shown(offsets)}")
+    return np.ascontiguousarray(tokens, np.float32), np.ascontiguousarray(offsets, np.int64)
+
+
+def normalised(
+    tokens: Any, offsets: Any
+) -> tuple[Float[np.ndarray, "total stride"], Float[np.ndarray, " total"], Int[np.ndarray, " ends"]]:
+    """Tokens at length 1 in the kernels' stride (dim rounded up to 16, zeros behind), their lengths, the offsets.
+
+    Raises:
+        InputError: As `checked`, or a token holds NaN or infinity; text and token are named.
+    """
+    native = required()
+    tokens, offsets = checked(tokens, offsets)
+    unit = np.empty((len(tokens), native.padded(max(tokens.shape[1], 1))), np.float32)
+    lengths = np.empty(len(tokens), np.float32)
+    if tokens.shape[1] == 0:
+        unit[:], lengths[:] = 0, 0
+        return unit, lengths, offsets
+    bad = native.normalise(tokens, offsets, unit, lengths, n_threads())
+    if bad >= 0:
+        _refuse(bad, offsets)
+    return unit, lengths, offsets
+
+
+def refuse_non_finite(tokens: Float[np.ndarray, "total dim"], offsets: Int[np.ndarray, " ends"]) -> None:
+    """Raise an InputError that names the first token with NaN or infinity."""
+    bad = ~np.isfinite(tokens).all(axis=1)
+    if bad.any():
+        _refuse(int(bad.argmax()), offsets)
+
+
+def places_dtype(*offsets: np.ndarray) -> type[np.uint8] | type[np.uint16]:
+    """The smallest integer that can point into the longest text (of at most `LONGEST` tokens)."""
+    longest = max((int(np.diff(one).max(initial=0)) for one in offsets), default=0)
+    return np.uint8 if longest <= 1 << 8 else np.uint16
+
+
+def _refuse(token: int, offsets: np.ndarray) -> NoReturn:
+    text = int(np.searchsorted(offsets, token, side="right") - 1)
+    raise InputError(
+        f"token {token - int(offsets[text])} of text {text} holds NaN or infinity; the weights are damaged or the "
+        "precision is too low; try dtype='float32'"
+    )
+
+
+def _shown(offsets: np.ndarray) -> str:
+    shown = ", ".join(map(str, offsets[:4].tolist()))
+    return f"[{shown}{', …' if len(offsets) > 4 else ''}]"

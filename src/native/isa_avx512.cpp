@@ -1,0 +1,12 @@
+// x86-64 with AVX-512, its VNNI and its BF16. Compiled with their flags; called only where the processor has all.
+#if defined(__AVX512F__)
+#include "kernels.inl.hpp"
+
+const likewise::Kernels* likewise::avx512() {
+    static constexpr Kernels set = kernels("avx512");
+    return &set;
+}
+#else
+#include "layout.hpp"
+const likewise::Kernels* likewise::avx512() { return nullptr; }
+#endif

@@ -1,0 +1,7 @@
+// Any processor: SSE2 on x86-64, NEON on ARM, through the compiler's vector types.
+#include "kernels.inl.hpp"
+
+const likewise::Kernels& likewise::portable() {
+    static constexpr Kernels set = kernels("portable");
+    return set;
+}
