@@ -7,11 +7,12 @@ B·B·2L cosines so chosen, from gathered vectors.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
-from torch.utils.checkpoint import checkpoint
 
 __all__ = ["dense", "pad", "sparse"]
 
@@ -41,31 +42,46 @@ def sparse(x: Tensor, x_mask: Tensor, y: Tensor, y_mask: Tensor, *, gather_again
     x, y = normalize(x, dim=2), normalize(y, dim=2)
     rows = []
     for anchor, mask in zip(x, x_mask, strict=True):
-        to_y, to_x = _nearest(anchor.detach(), mask, y.detach(), y_mask)
-        given = (anchor, mask, y, y_mask, to_y, to_x)
-        rows.append(checkpoint(_chosen, *given, use_reentrant=False) if gather_again else _chosen(*given))
+        places = _nearest(anchor.detach(), mask, y.detach(), y_mask)
+        to_y, to_x = _GatherAgain.apply(anchor, y, *places) if gather_again else _chosen(anchor, y, *places)
+        rows.append((_mean(to_y, mask), _mean(to_x, y_mask)))
     forward, backward = (torch.stack(part) for part in zip(*rows, strict=True))
     return _halves(forward, backward, x_mask, y_mask)
 
 
 def _nearest(anchor: Tensor, mask: Tensor, y: Tensor, y_mask: Tensor) -> tuple[Tensor, Tensor]:
-    """For one anchor [length_x, dim]: places [batch_y, length_x] in each text of y, and [batch_y, length_y] in it."""
+    """For one anchor [length_x, dim]: rows [batch_y, length_x] of all of y, and places [batch_y, length_y] in it."""
     cosines = (y.flatten(0, 1) @ anchor.T).view(*y_mask.shape, len(anchor))
     to_y = cosines.masked_fill(~y_mask[:, :, None], LOWEST).argmax(1)
     to_x = cosines.masked_fill(~mask, LOWEST).argmax(2)
-    return to_y, to_x
+    return to_y + torch.arange(len(y), device=y.device)[:, None] * y.shape[1], to_x
 
 
-def _chosen(
-    anchor: Tensor, mask: Tensor, y: Tensor, y_mask: Tensor, to_y: Tensor, to_x: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Both directions [batch_y] for one anchor, from the gathered partners alone."""
-    starts = torch.arange(len(y), device=y.device)[:, None] * y.shape[1]
-    partners = y.flatten(0, 1).index_select(0, (starts + to_y).flatten()).view(*to_y.shape, -1)
-    forward = _mean((partners * anchor).sum(2), mask)
-    partners = anchor.index_select(0, to_x.flatten()).view_as(y)
-    backward = _mean((partners * y).sum(2), y_mask)
-    return forward, backward
+def _chosen(anchor: Tensor, y: Tensor, to_y: Tensor, to_x: Tensor) -> tuple[Tensor, Tensor]:
+    """The chosen cosines of one anchor, [batch_y, length_x] and [batch_y, length_y], from gathered partners."""
+    return (_rows(y.flatten(0, 1), to_y) * anchor).sum(2), (_rows(anchor, to_x) * y).sum(2)
+
+
+class _GatherAgain(torch.autograd.Function):
+    """`_chosen`, of which nothing is kept but the places."""
+
+    @staticmethod
+    def forward(ctx: Any, anchor: Tensor, y: Tensor, to_y: Tensor, to_x: Tensor) -> tuple[Tensor, Tensor]:
+        ctx.save_for_backward(anchor, y, to_y, to_x)
+        return _chosen(anchor, y, to_y, to_x)
+
+    @staticmethod
+    def backward(ctx: Any, to_y_grad: Tensor, to_x_grad: Tensor) -> tuple[Tensor | None, ...]:
+        anchor, y, to_y, to_x = ctx.saved_tensors
+        anchor_grad = (_rows(y.flatten(0, 1), to_y).mul_(to_y_grad[:, :, None])).sum(0)
+        anchor_grad.index_add_(0, to_x.flatten(), (y * to_x_grad[:, :, None]).flatten(0, 1))
+        y_grad = _rows(anchor, to_x).mul_(to_x_grad[:, :, None])
+        y_grad.flatten(0, 1).index_add_(0, to_y.flatten(), (anchor * to_y_grad[:, :, None]).flatten(0, 1))
+        return anchor_grad, y_grad, None, None
+
+
+def _rows(x: Tensor, places: Tensor) -> Tensor:
+    return x.index_select(0, places.flatten()).view(*places.shape, -1)
 
 
 def _mean(values: Tensor, mask: Tensor) -> Tensor:

@@ -10,34 +10,13 @@ from harness import arguments, interleaved, row, write
 
 from likewise import Model
 
-WORDS = "a man dog red car runs over the green hill and sees two birds near his old house by water"
-    "a",
-    "man",
-    "dog",
-    "red",
-    "car",
-    "runs",
-    "over",
-    "the",
-    "green",
-    "hill",
-    "and",
-    "sees",
-    "two",
-    "birds",
-    "near",
-    "his",
-    "old",
-    "house",
-    "by",
-    "water",
-]
+WORDS = "a man dog red car runs over the green hill and sees two birds near his old house by water".split()
 
 
 def texts_of(n: int, n_tokens: int, seed: int) -> list[str]:
     """Texts of common words that are one token each; two special tokens complete the length."""
     random = np.random.default_rng(seed)
-    return [" ".join(random.choice(WORDS.split(), n_tokens - 2)) for _ in range(n)]
+    return [" ".join(random.choice(WORDS, n_tokens - 2)) for _ in range(n)]
 
 
 def main() -> None:

@@ -258,7 +258,5 @@ def test_a_method_may_take_the_docstring_of_its_interface() -> None:
 
 def test_a_dead_link_is_found(tmp_path: Path) -> None:
     (tmp_path / "there.md").touch()
-    assert (
-        list(link_faults("[a](there.md#part) [b](https://example.org/x) `[c](not a link)`", tmp_path)) == []
-    )
+    assert list(link_faults("[a](there.md#part) [b](https://example.org/x) `[c](not a link)`", tmp_path)) == []
     assert len(list(link_faults("[a](gone.md)", tmp_path))) == 1

@@ -16,9 +16,7 @@ SURFACE = {
     ),
     "likewise.types": "Array Embeddings TextTokens Token computable",
     "likewise.pooling": "MODES Pooling",
-    "likewise.kernels": (
-        "Candidates cosines instruction_set rcmd_matrix rcmd_pairs rcmd_plans top_pairs unit"
-    ),
+    "likewise.kernels": ("Candidates cosines instruction_set rcmd_matrix rcmd_pairs rcmd_plans top_pairs unit"),
     "likewise.similarity": "NAMES RCMD Cosine Decomposition Dot Euclidean Manhattan Similarity Transport by_name",
     "likewise.encoder": "Coverage Dense Encoder Head Normalize SkipTokens Tokenized Tokenizer as_texts with_markers",
     "likewise.backbone": "Backbone load_backbone tokenizer_json",

@@ -25,7 +25,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from likewise.errors import InputError
+from likewise.kernels.inputs import checked_tensor
 
 __all__ = ["rcmd_matrix"]
 
@@ -64,7 +64,7 @@ def rcmd_matrix(
     Source:
         Lee et al. 2022 (CLRCMD), sections 3.2 and 3.3.
     """
-    a_bounds, b_bounds = _checked(a, a_offsets, "a"), _checked(b, b_offsets, "b")
+    a_bounds, b_bounds = checked_tensor(a, a_offsets), checked_tensor(b, b_offsets)
     wide = torch.promote_types(torch.promote_types(a.dtype, b.dtype), torch.float32)
     a, b = a.to(wide), b.to(wide)
     left = _lay_out(a_bounds, min(_ROWS, _BLOCK // int(np.diff(b_bounds).max(initial=1))), like=a)
@@ -85,16 +85,6 @@ class _Side(NamedTuple):
     places: Int[Tensor, " total"]  # the row in which each token stands
     groups: list[_Group]
     largest: int  # most rows of a group
-
-
-def _checked(x: Tensor, offsets: Any, name: str) -> np.ndarray:
-    bounds = np.asarray(offsets, dtype=np.int64)
-    if not len(bounds) or bounds[0] != 0 or bounds[-1] != len(x) or (np.diff(bounds) < 0).any():
-        raise InputError(f"{name}_offsets must rise from 0 to the number of tokens ({len(x)}); they are {bounds}")
-    if x.numel() and not all(map(torch.isfinite, x.detach().aminmax())):
-        bad = int((~x.isfinite().all(dim=1)).nonzero()[0])
-        raise InputError(f"token {bad} of {name} holds NaN or infinity; are the weights damaged, is a float32 model needed?")
-    return bounds
 
 
 def _lay_out(offsets: np.ndarray, most: int, like: Tensor) -> _Side:

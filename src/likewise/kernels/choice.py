@@ -121,7 +121,7 @@ def rcmd_plans(
 
 
 def _torch_matrix(a: Any, a_offsets: np.ndarray, b: Any, b_offsets: np.ndarray) -> Any:
-    if a.is_cuda and _has_triton():
+    if a.is_cuda and 8 not in (a.dtype.itemsize, b.dtype.itemsize) and _has_triton():
         from likewise.kernels import triton_gpu
 
         return triton_gpu.rcmd_matrix(a, a_offsets, b, b_offsets)
@@ -161,7 +161,8 @@ def _say_once() -> None:
         _said.append(True)
         warnings.warn(
             "the compiled kernels are not in use (no C++ compiler when likewise was installed, or "
-            "LIKEWISE_KERNELS=plain): the plain ones give the same results more slowly; install a compiler and reinstall likewise",
+            "LIKEWISE_KERNELS=plain): the plain ones give the same results more slowly; install a compiler and "
+            "reinstall likewise",
             PlainKernelsWarning,
             stacklevel=4,
         )

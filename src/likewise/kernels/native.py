@@ -9,12 +9,13 @@ import importlib
 import os
 import sys
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from likewise.errors import InputError
+from likewise.kernels.inputs import checked_offsets, refuse_token
 
 _native: ModuleType | None
 try:
@@ -89,14 +90,10 @@ def checked(tokens: Any, offsets: Any) -> tuple[np.ndarray, np.ndarray]:
     Raises:
         InputError: Wrong shapes, or offsets that do not rise from 0 to the number of tokens.
     """
-    tokens, offsets = np.asarray(tokens), np.asarray(offsets)
+    tokens = np.asarray(tokens)
     if tokens.ndim != 2 or tokens.dtype.kind not in "fiu":
         raise InputError(f"tokens have shape {tokens.shape} and dtype {tokens.dtype}; give [total, dim] numbers")
-    if offsets.ndim != 1 or not offsets.size or offsets.dtype.kind not in "iu":
-        raise InputError(f"offsets have shape {offsets.shape} and dtype {offsets.dtype}; give n + 1 integers")
-    if offsets[0] != 0 or offsets[-1] != len(tokens) or (np.diff(offsets.astype(np.int64)) < 0).any():
-        raise InputError(f"offsets must rise from 0 to the number of tokens, {len(tokens)}; got {_shown(offsets)}")
-    return np.ascontiguousarray(tokens, np.float32), np.ascontiguousarray(offsets, np.int64)
+    return np.ascontiguousarray(tokens, np.float32), checked_offsets(offsets, len(tokens))
 
 
 def normalised(
@@ -116,7 +113,7 @@ def normalised(
         return unit, lengths, offsets
     bad = native.normalise(tokens, offsets, unit, lengths, n_threads())
     if bad >= 0:
-        _refuse(bad, offsets)
+        refuse_token(bad, offsets)
     return unit, lengths, offsets
 
 
@@ -124,23 +121,10 @@ def refuse_non_finite(tokens: Float[np.ndarray, "total dim"], offsets: Int[np.nd
     """Raise an InputError that names the first token with NaN or infinity."""
     bad = ~np.isfinite(tokens).all(axis=1)
     if bad.any():
-        _refuse(int(bad.argmax()), offsets)
+        refuse_token(int(bad.argmax()), offsets)
 
 
 def places_dtype(*offsets: np.ndarray) -> type[np.uint8] | type[np.uint16]:
     """The smallest integer that can point into the longest text (of at most `LONGEST` tokens)."""
     longest = max((int(np.diff(one).max(initial=0)) for one in offsets), default=0)
     return np.uint8 if longest <= 1 << 8 else np.uint16
-
-
-def _refuse(token: int, offsets: np.ndarray) -> NoReturn:
-    text = int(np.searchsorted(offsets, token, side="right") - 1)
-    raise InputError(
-        f"token {token - int(offsets[text])} of text {text} holds NaN or infinity; the weights are damaged or the "
-        "precision is too low; try dtype='float32'"
-    )
-
-
-def _shown(offsets: np.ndarray) -> str:
-    shown = ", ".join(map(str, offsets[:4].tolist()))
-    return f"[{shown}{', …' if len(offsets) > 4 else ''}]"

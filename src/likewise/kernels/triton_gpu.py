@@ -1,41 +1,37 @@
 """RCMD of all pairs with gradient on GPUs, in Triton: packed tokens, running maxima, and no atomics.
 
 **Tiles.** A tile is the product of `tokens` tokens of x with `tokens` tokens of y (64 × 64). Texts of like length
-share a tile: those of 17 to 32 tokens get T = 32 places each, and G = tokens / T = 2 of them fill one side. Seen as
-[G of x, T of x, G of y, T of y], a tile has the cosines of G × G pairs of texts; its maxima along the last axis are
-the row maxima, along the second the column maxima. Places behind the end of a text exist inside a tile alone, where
-offsets mask them: in memory the tokens stay end to end. T is a power of two; each pair of T's is one launch.
+share one: those of 17 to 32 tokens get T = 32 places each, and G = tokens / T = 2 of them fill a side. Seen as [G of
+x, T of x, G of y, T of y], a tile has the cosines of G × G pairs of texts; its maxima along the last axis are the row
+maxima, along the second the column maxima. Places behind the end of a text exist inside a tile alone, where offsets
+mask them; in memory the tokens stay end to end. T is a power of two; each pair of T's is one launch.
 
 **Long texts.** x is the side whose longest text is the shorter. A text of y longer than a tile is walked tile by
 tile with running row maxima. A text of x longer than a tile is cut into pieces of `tokens` tokens; a program has
-the row maxima of its piece, but only that piece's part of the column maxima, which `_join` puts together.
+the row maxima of its piece, but only its part of the column maxima, which `_join` puts together.
 
 **Precision.** Tokens are divided by a power of two, so that no magnitude overflows, and stay in their own dtype for
 the tensor cores. Products are added up in float32 and scaled by both lengths afterwards: maxima are float32, and no
 rounded unit vector exists. Nearest is the first within 8 units in the last place, as in `plain.nearest`.
 
-**Backward.** RCMD is the sum of plan * cosine, so the gradient of x's unit tokens is plan @ y's unit tokens, where
-token i of x sends 1 / 2 length_x to its nearest token and receives 1 / 2 length_y from each token that chose it. A
-program owns G texts of x and walks over all texts of y: it rebuilds their tile of the plan from the places saved (two
-comparisons) and multiplies it with the tokens of y, again on tensor cores; for y the roles are exchanged. No element
-has two writers, nothing is sorted, the order of every sum is fixed: run twice, the same bits. It costs two products
-of the forward's size. The plan is rounded to the dtype of the tokens; the upstream gradient enters it as a share of
-the largest of its row, so that float16 cannot lose it.
+**Backward.** RCMD is the sum of plan * cosine, so the gradient of x's unit tokens is plan @ y's unit tokens: token i
+of x sends 1 / 2 length_x to its nearest token and receives 1 / 2 length_y from each that chose it. A program owns G
+texts of x and walks over all texts of y: it rebuilds their tile of the plan from the places saved (two comparisons)
+and multiplies it with the tokens of y on tensor cores; for y the roles are exchanged. No element has two writers,
+nothing is sorted, the order of each sum is fixed: run twice, the same bits. It costs two products of the forward's
+size. The plan is rounded to the dtype of the tokens, after the upstream gradient was made a share of its row's
+largest, so that float16 cannot lose it.
 
-**Buffers**, by elements; n, total: texts and tokens of a side; pieces: of one length group, 0 where none is cut:
+**Buffers**, by elements (n, total: texts and tokens of a side; pieces: 0 where no text of x is cut):
 
-    saved for backward   tokens [total, dim] in their dtype; two float32 scales [total]; where a gradient is asked
-                         for, row_place [n_y, total_x] and column_place [n_x, total_y], a byte, int16 or int32
-                         each, whichever holds the longest text
-    result               score [n_x, n_y] float32
+    saved for backward   tokens [total, dim] in their dtype; two float32 scales [total]; where a gradient is asked for,
+                         row_place [n_y, total_x] and column_place [n_x, total_y]: bytes, or int16, int32 if longest
     only in forward      column_top float32, column_piece as column_place [pieces, total_y]; row_sum [pieces, n_y]
     only in backward     of_unit [total, dim] float32, one side after the other
-    in a program         tokens × tokens (forward) or tokens × width (backward) sums in float32
 """
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import Any, NamedTuple, no_type_check
 
@@ -46,14 +42,17 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from likewise.errors import InputError, InputTypeError, MissingExtraError
+from likewise.kernels.inputs import checked_tensor
 
 __all__ = ["Tiling", "rcmd_matrix"]
 
 try:
-    triton, tl = importlib.import_module("triton"), importlib.import_module("triton.language")
+    import triton
+    import triton.language as tl
 except ImportError:  # rcmd_matrix says so when it is called
-    triton = tl = None  # type: ignore[assignment]
-_jit: Any = triton.jit if triton else lambda kernel: kernel
+    triton = tl = None
+_COUNTS = ["n_table_x", "n_table_y", "n_y", "total_x", "total_y", "n_pieces"]  # not to be compiled for anew
+_jit: Any = triton.jit(do_not_specialize=_COUNTS) if triton else lambda kernel: kernel
 _SLACK: Any = tl.constexpr(8 * 2.0**-23) if tl else None  # 8 units in the last place of float32
 
 
@@ -114,21 +113,11 @@ def rcmd_matrix(
         raise InputTypeError(f"tokens are {a.dtype} and {b.dtype}; give float32, bfloat16 or float16")
     if isinstance(_forward, triton.JITFunction) and not (a.is_cuda and a.device == b.device):
         raise InputError(f"tokens are on {a.device} and {b.device}; the Triton kernels need both on one GPU")
-    left, right = _checked(a, a_offsets, "a"), _checked(b, b_offsets, "b")
-    a, b, tiling = a.to(dtype), b.to(dtype), tiling or Tiling()
+    left, right, tiling = checked_tensor(a, a_offsets), checked_tensor(b, b_offsets), tiling or Tiling()
+    a, b = a.to(dtype), b.to(dtype)
     if np.diff(left).max(initial=0) > np.diff(right).max(initial=0):
         return _AllPairs.apply(b, a, right, left, tiling).T
     return _AllPairs.apply(a, b, left, right, tiling)
-
-
-def _checked(x: Tensor, offsets: Any, name: str) -> np.ndarray:
-    bounds = np.asarray(offsets.cpu() if isinstance(offsets, Tensor) else offsets, dtype=np.int64)
-    if not len(bounds) or bounds[0] != 0 or bounds[-1] != len(x) or (np.diff(bounds) < 0).any():
-        raise InputError(f"{name}_offsets must rise from 0 to the number of tokens ({len(x)}); they are {bounds}")
-    if not bool((finite := x.detach().isfinite().all(dim=1)).all()):
-        bad = int((~finite).nonzero()[0])
-        raise InputError(f"token {bad} of {name} holds NaN or infinity; weights are damaged or precision is too low")
-    return bounds
 
 
 class _Group(NamedTuple):
@@ -166,15 +155,13 @@ class _Side(NamedTuple):
         return groups
 
     def beside(self, numbers: np.ndarray) -> Tensor:
-        """Integers as int64 on the device of the tokens."""
         return torch.as_tensor(numbers.astype(np.int64), device=self.tokens.device)
 
 
 def _side(tokens: Tensor, offsets: np.ndarray) -> _Side:
-    wide = tokens.float()
-    largest = wide.abs().amax(1) if tokens.shape[1] else wide.new_zeros(len(wide))
+    largest = tokens.float().abs().amax(1) if tokens.shape[1] else tokens.new_zeros(len(tokens)).float()
     power = torch.exp2(-torch.frexp(largest).exponent.clamp(-126, 126).float())
-    wide = wide * power[:, None]
+    wide = tokens.float() * power[:, None]
     length = torch.linalg.vector_norm(wide, dim=1)
     inverse = torch.where(length > 0, 1 / length, 0.0)
     return _Side(wide.to(tokens.dtype).contiguous(), inverse, power, offsets)
@@ -192,12 +179,12 @@ class _AllPairs(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
-        *tensors, row_place, column_place = ctx.saved_tensors
+        *sides, row_place, column_place = ctx.saved_tensors
         x_offsets, y_offsets, tiling = ctx.rest
-        x, y, of_score = _Side(*tensors[:3], x_offsets), _Side(*tensors[3:], y_offsets), upstream[0].float()
-        wanted_x, wanted_y = ctx.needs_input_grad[:2]
-        of_x = _gradient(x, y, row_place, column_place, of_score, tiling) if wanted_x else None
-        of_y = _gradient(y, x, column_place, row_place, of_score.T, tiling) if wanted_y else None
+        x, y = _Side._make([*sides[:3], x_offsets]), _Side._make([*sides[3:], y_offsets])
+        needed, of_score = ctx.needs_input_grad, upstream[0].float()
+        of_x = _gradient(x, y, row_place, column_place, of_score, tiling) if needed[0] else None
+        of_y = _gradient(y, x, column_place, row_place, of_score.T, tiling) if needed[1] else None
         return of_x, of_y, None, None, None
 
 
@@ -210,7 +197,7 @@ def _scores(x: _Side, y: _Side, tiling: Tiling, *, save: bool) -> tuple[Tensor, 
     row_place = new((n_y, total_x) if save else 0, dtype=dtype)
     column_place = new((n_x, total_y) if save else 0, dtype=dtype)
     for group in x.groups(tiling, cut=True):
-        cut, pieces = group.ends is not None, group.n if group.ends is not None else 0
+        cut, pieces = group.ends is not None, 0 if group.ends is None else group.n
         column_top, row_sum = new(pieces, total_y), score.new_zeros(pieces, n_y) if cut else score
         column_piece = new(pieces, total_y, dtype=dtype) if cut and save else column_place
         for other in y.groups(tiling, cut=False):
@@ -250,15 +237,14 @@ def _gradient(x: _Side, y: _Side, row_place: Tensor, column_place: Tensor, of_sc
 
 
 # ---------------------------------------------------------------------------------------------- kernels
-# A block of TOKENS places has G texts of T. Parameters are pointers to the buffers named above, numbers, and, in
-# capitals, constants of the compilation.
+# A block of TOKENS places has G texts of T. Parameters: pointers to the buffers above, numbers, CONSTANTS.
 
 
 @_jit
 @no_type_check
 def _block(table, n, block, T: tl.constexpr, TOKENS: tl.constexpr):
-    """Of G texts: whether it is there, slot, text, tokens, position of the first, tokens of the uncut text; of each
-    place: its row in memory, and how many tokens of its text stand from there on (none where it is not positive)."""
+    """Of G texts: is it there (if not, its text is 0, of length 0), slot, text, tokens, position of the first, tokens
+    of the uncut text; of each place: its row in memory, and how many tokens of its text stand from there on."""
     G: tl.constexpr = TOKENS // T
     entry, there = table + block * G + tl.arange(0, G), block * G + tl.arange(0, G) < n
     slot, text = tl.load(entry, mask=there, other=0), tl.load(entry + n, mask=there, other=0)
@@ -305,8 +291,7 @@ def _forward(  # noqa: PLR0917
     there_y, _, text_y, length_y, _, size_y, start_y, rest_y = _block(table_y, n_table_y, block_y, T_Y, TOKENS)
     scale_x = tl.load(inverse_x + row, mask=rest_x > 0, other=0.0)
     position_x = tl.arange(0, T_X)[None, :]
-    inside_x = position_x < length_x[:, None]
-    position_x += first_x[:, None]
+    inside_x, position_x = position_x < length_x[:, None], position_x + first_x[:, None]
     row_top = tl.full((G_X, T_X, G_Y), float("-inf"), tl.float32)
     row_first = tl.zeros((G_X, T_X, G_Y), tl.int32)
     column_sum = tl.zeros((G_X, G_Y), tl.float32)
@@ -384,22 +369,17 @@ def _backward(  # noqa: PLR0917
     G_Y: tl.constexpr = TOKENS // T_Y
     n_blocks = tl.cdiv(dim, WIDTH)
     block_x, d = tl.program_id(0) // n_blocks, tl.program_id(0) % n_blocks * WIDTH + tl.arange(0, WIDTH)
-    there_x, _x, text_x, _length_x, first_x, size_x, row, rest_x = _block(table_x, n_table_x, block_x, T_X, TOKENS)
+    _there_x, _x, text_x, _length_x, first_x, size_x, row, rest_x = _block(table_x, n_table_x, block_x, T_X, TOKENS)
     position_x = (first_x[:, None] + tl.arange(0, T_X)[None, :])[:, :, None, None]
     total = _vectors(of_unit, row, rest_x > 0, d, dim)
     for block_y in range(0, tl.cdiv(n_table_y, G_Y)):
-        there_y, _y, text_y, _length_y, first_y, size_y, column, rest_y = _block(
-            table_y, n_table_y, block_y, T_Y, TOKENS
-        )
+        _there, _y, text_y, _length, first_y, size_y, column, rest_y = _block(table_y, n_table_y, block_y, T_Y, TOKENS)
         position_y = (first_y[:, None] + tl.arange(0, T_Y)[None, :])[None, None, :, :]
-        both = there_x[:, None] & there_y[None, :]
-        weight = tl.load(share + text_x[:, None] * n_y + text_y[None, :], mask=both, other=0.0)
+        weight = tl.load(share + text_x[:, None] * n_y + text_y[None, :])
         sent = tl.reshape(weight / size_x[:, None], (G_X, 1, G_Y, 1))
         received = tl.reshape(weight / size_y[None, :], (G_X, 1, G_Y, 1))
-        own = row_place + text_y[None, :] * total_x + row[:, None]
-        own = tl.load(own, mask=(rest_x > 0)[:, None] & there_y[None, :], other=0).to(tl.int32)
-        chosen = column_place + text_x[:, None] * total_y + column[None, :]
-        chosen = tl.load(chosen, mask=there_x[:, None] & (rest_y > 0)[None, :], other=0).to(tl.int32)
+        own = tl.load(row_place + text_y[None, :] * total_x + row[:, None], mask=(rest_x > 0)[:, None], other=0)
+        chosen = tl.load(column_place + text_x[:, None] * total_y + column[None, :], mask=rest_y[None, :] > 0, other=0)
         plan = tl.where(tl.reshape(own, (G_X, T_X, G_Y, 1)) == position_y, sent, 0.0)
         plan += tl.where(tl.reshape(chosen, (G_X, 1, G_Y, T_Y)) == position_x, received, 0.0)
         scale_y = tl.load(inverse_y + column, mask=rest_y > 0, other=0.0)
