@@ -190,9 +190,9 @@ def test_nothing_but_empty_texts(lengths):
 @pytest.mark.parametrize("offsets", [[], [1, 5], [0, 3], [0, 4, 2, 5]])
 def test_offsets_that_do_not_fit_are_refused(offsets):
     a, whole = packed([5])
-    with pytest.raises(InputError, match="^offsets "):
+    with pytest.raises(InputError, match=r"^offsets "):
         rcmd_matrix(a, np.array(offsets, dtype=np.int64), a, whole)
-    with pytest.raises(InputError, match="^offsets "):
+    with pytest.raises(InputError, match=r"^offsets "):
         rcmd_matrix(a, whole, a, np.array(offsets, dtype=np.int64))
 
 

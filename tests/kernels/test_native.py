@@ -140,6 +140,17 @@ def test_top_k_is_the_sorted_matrix(instruction_set):
     assert candidates.top_k(*a, 1000)[1][0, -1] == -1
 
 
+@pytest.mark.parametrize("precision", ["bfloat16", "int8"])
+def test_rescored_hits_stand_in_the_order_of_float32(instruction_set, precision):
+    a, b = packed(13, [5, 0, 9, 12], 32), packed(14, [4, 6, 9] * 40 + [0], 32)
+    b[0][:] = b[0][:1] + 0.05 * b[0]  # near ties everywhere
+    values, indices = Candidates(*b, precision, rescore=True).top_k(*a, 10)
+    expected, exact = Candidates(*b).top_k(*a, 10)
+    assert np.allclose(values, expected, atol=1e-6)
+    assert (indices == exact).mean() > 0.9
+    assert (Candidates(*b, precision).top_k(*a, 10)[1] == exact).mean() < (indices == exact).mean()
+
+
 def test_top_pairs_are_those_of_the_matrix(instruction_set):
     texts = packed(7, [5, 1, 0, 7, 3] * 9, 16)
     scores = Candidates(*texts).score(*texts)

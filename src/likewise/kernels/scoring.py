@@ -9,8 +9,12 @@ from jaxtyping import Float, Int
 
 from likewise.errors import InputError
 from likewise.kernels import native, plain
+from likewise.kernels.choice import rcmd_pairs
 
 __all__ = ["Candidates", "top_pairs"]
+
+_MORE = 8
+"""Candidates that are scored again beside twice the number asked for."""
 
 
 class Candidates:
@@ -20,6 +24,8 @@ class Candidates:
         tokens: [total, dim] token vectors; only their directions count.
         offsets: [n + 1] where each text starts.
         precision: "float32"; "bfloat16", half the memory; "int8", a quarter and the fastest, one scale a token.
+        rescore: Keep hold of `tokens` (as given, not copied) and let `top_k` score its best candidates once more
+            in float32, so that near ties of the coarser precisions come out in their float32 order.
 
     Raises:
         InputError: Unknown precision, wrong shapes, or NaN and infinity in a token, which is named.
@@ -33,12 +39,13 @@ class Candidates:
         Lee et al. 2022 (CLRCMD), section 3.2.
     """
 
-    def __init__(self, tokens: Any, offsets: Any, precision: str = "float32") -> None:
+    def __init__(self, tokens: Any, offsets: Any, precision: str = "float32", *, rescore: bool = False) -> None:
         if precision not in native.PRECISIONS:
             raise InputError(f"unknown precision {precision!r}; known are {', '.join(native.PRECISIONS)}")
         self.precision = precision
         tokens, self._offsets = native.checked(tokens, offsets)
         self._dim = tokens.shape[1]
+        self._given = tokens if rescore and precision != "float32" else None
         self._groups: Any = None
         self._unit: Any = None
         library = native.library()
@@ -88,7 +95,11 @@ class Candidates:
         """
         if k < 1:
             raise InputError(f"k is {k}; ask for 1 or more")
-        k = min(k, len(self))
+        if self._given is not None:
+            return self._rescored(tokens, offsets, *self._best(tokens, offsets, min(2 * k + _MORE, len(self))), k)
+        return self._best(tokens, offsets, min(k, len(self)))
+
+    def _best(self, tokens: Any, offsets: Any, k: int) -> tuple[Float[np.ndarray, "rows k"], Int[np.ndarray, "rows k"]]:
         if self._groups is None:
             scores = self.score(tokens, offsets)
             scores[np.diff(np.asarray(offsets)) == 0] = -np.inf
@@ -101,6 +112,17 @@ class Candidates:
         indices = np.empty((len(offsets) - 1, k), np.int64)
         native.required().top_k(unit, offsets, self._groups, values, indices, native.n_threads())
         return values, indices
+
+    def _rescored(
+        self, tokens: Any, offsets: Any, values: np.ndarray, indices: np.ndarray, k: int
+    ) -> tuple[Float[np.ndarray, "rows k"], Int[np.ndarray, "rows k"]]:
+        """The same hits in the order of their float32 scores."""
+        tokens, offsets = native.checked(tokens, offsets)
+        row, column = np.nonzero(indices >= 0)
+        left, right = (tokens, offsets, row), (self._given, self._offsets, indices[row, column])
+        values[row, column] = np.mean(rcmd_pairs(*_gathered(*left), *_gathered(*right)), axis=0)
+        order = np.lexsort((indices, -values), axis=1)[:, :k]
+        return np.take_along_axis(values, order, axis=1), np.take_along_axis(indices, order, axis=1)
 
     def _same_dim(self, tokens: Any) -> np.ndarray:
         tokens = np.asarray(tokens)
@@ -148,6 +170,14 @@ def top_pairs(
     values, left, right = np.empty(k, np.float32), np.empty(k, np.int64), np.empty(k, np.int64)
     native.required().top_pairs(unit, offsets, texts._groups, values, left, right, native.n_threads())
     return values, np.stack([left, right], axis=1)
+
+
+def _gathered(tokens: Any, offsets: np.ndarray, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The given texts, packed in that order."""
+    lengths = np.diff(offsets)[texts]
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    rows = np.arange(ends[-1]) + np.repeat(offsets[texts] - ends[:-1], lengths)
+    return tokens[rows], ends
 
 
 def _plainly(tokens: np.ndarray, offsets: np.ndarray, precision: str) -> np.ndarray:
