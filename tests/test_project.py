@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -205,6 +206,17 @@ def test_decisions_are_short_and_whole() -> None:
 def test_decisions_are_numbered_without_a_gap() -> None:
     numbers = [path.name[:4] for path in DECISIONS]
     assert numbers == [f"{number:04d}" for number in range(1, len(DECISIONS) + 1)]
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="no make")
+@pytest.mark.parametrize(
+    ("target", "makes", "clears"), [("setup", True, True), ("demo", True, False), ("bench-report", False, False)]
+)
+def test_only_setup_clears_an_environment(target: str, makes: bool, clears: bool, tmp_path: Path) -> None:
+    asked = ["make", "--dry-run", target, f"VENV={tmp_path / 'venv'}"]
+    planned = subprocess.run(asked, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert ("-m venv" in planned) == ("pip install" in planned) == makes
+    assert ("--clear" in planned) == clears
 
 
 # ------------------------------------------------------------------------- each rule is able to fail

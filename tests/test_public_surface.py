@@ -12,14 +12,14 @@ SURFACE = {
     ),
     "likewise.errors": (
         "DataError EmptyTextWarning InputError InputTypeError LikewiseError LikewiseWarning MissingExtraError "
-        "ModelError ModelNotFoundError PlainKernelsWarning TruncationError TruncationWarning"
+        "ModelError ModelNotFoundError PlainKernelsWarning TruncationError TruncationWarning warn"
     ),
     "likewise.types": "Array Embeddings TextTokens Token computable",
     "likewise.pooling": "MODES Pooling",
     "likewise.kernels": ("Candidates cosines instruction_set rcmd_matrix rcmd_pairs rcmd_plans top_pairs unit"),
     "likewise.similarity": "NAMES RCMD Cosine Decomposition Dot Euclidean Manhattan Similarity Transport by_name",
-    "likewise.encoder": "Coverage Dense Encoder Head Normalize SkipTokens Tokenized Tokenizer as_texts with_markers",
-    "likewise.backbone": "Backbone load_backbone tokenizer_json",
+    "likewise.encoder": "Coverage Dense Encoder Head Normalize SkipTokens Tokenized Tokenizer as_texts packed with_markers",
+    "likewise.backbone": "Backbone load_backbone read_config serving tokenizer_json",
     "likewise.explain": "Alignment Explanation Side Word WordTable explain_pair roll_up words_of",
     "likewise.model": "DEFAULT FolderSpec Found Model Report at_hand find inspect",
     "likewise.data": "ScoredPair read_lines read_stsb",

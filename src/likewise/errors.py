@@ -19,6 +19,9 @@ A message says three things: what happened with the value, the likely cause, wha
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 __all__ = [
     "DataError",
     "EmptyTextWarning",
@@ -32,6 +35,7 @@ __all__ = [
     "PlainKernelsWarning",
     "TruncationError",
     "TruncationWarning",
+    "warn",
 ]
 
 
@@ -67,7 +71,9 @@ class MissingExtraError(LikewiseError, ImportError):
     """An optional dependency is absent; the message holds the pip line that brings it."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs the package '{package}': pip install 'likewise[{extra}]'")
+        super().__init__(
+            f"{purpose} needs the package '{package}': pip install {package} (it comes with likewise[{extra}])"
+        )
 
 
 class LikewiseWarning(UserWarning):
@@ -84,3 +90,15 @@ class EmptyTextWarning(LikewiseWarning):
 
 class PlainKernelsWarning(LikewiseWarning):
     """The compiled kernels are not in use, so that the plain ones run: the same results, more slowly."""
+
+
+def warn(message: str, category: type[LikewiseWarning]) -> None:
+    """Warn at the line outside this package that led here, however deep the call."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and _inside(frame.f_back.f_globals.get("__name__", "")):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _inside(module: str) -> bool:
+    return module.partition(".")[0] in ("likewise", "jaxtyping", "beartype")

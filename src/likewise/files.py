@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +15,9 @@ from typing import IO, Any
 from likewise.errors import InputError
 
 __all__ = ["atomic_file", "atomic_folder", "sha256"]
+
+_OURS = r"\d+_\w+(/(config\.json|model\.safetensors|pytorch_model\.bin))?"
+"""What a folder may lose when it is replaced: the numbered module folders of an earlier model."""
 
 
 @contextmanager
@@ -47,12 +51,14 @@ def atomic_file(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[A
 
 
 @contextmanager
-def atomic_folder(path: str | os.PathLike[str], marker: str) -> Iterator[Path]:
+def atomic_folder(path: str | os.PathLike[str], marker: str, ours: str = _OURS) -> Iterator[Path]:
     """Fill a temporary neighbour of `path` and swap it into place when the block ends well.
 
     Args:
-        path: Target folder. An existing one is replaced only if it is empty or holds `marker`.
+        path: Target folder. An existing one is replaced only if it is empty or holds `marker`, and nothing
+            in it would be lost but what the new one holds, too, and what `ours` matches.
         marker: A file name by which an earlier folder of the same kind is known.
+        ours: Pattern of paths inside the folder that an earlier one of the same kind may hold.
 
     Raises:
         InputError: The target holds something else, or its parent cannot be written.
@@ -76,6 +82,7 @@ def atomic_folder(path: str | os.PathLike[str], marker: str) -> Iterator[Path]:
         yield new
         os.chmod(new, 0o777 & ~_umask())
         if target.is_dir():
+            _refuse_to_lose(target, new, ours)
             os.replace(target, old)
         os.replace(new, target)
     except BaseException:
@@ -94,6 +101,21 @@ def sha256(path: str | os.PathLike[str]) -> str:
         while block := stream.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
+
+
+def _refuse_to_lose(old: Path, new: Path, ours: str) -> None:
+    paths = sorted(path.relative_to(old) for path in old.rglob("*"))
+    lost = [path.as_posix() for path in paths if not _kept(path, old, new) and not re.fullmatch(ours, path.as_posix())]
+    if lost:
+        more = f" and {len(lost) - 3} more" if len(lost) > 3 else ""
+        raise InputError(
+            f"cannot replace {old}: it also holds {', '.join(lost[:3])}{more}, which would be lost; move that away, or "
+            "choose an empty or new folder"
+        )
+
+
+def _kept(path: Path, old: Path, new: Path) -> bool:
+    return os.path.lexists(new / path) and (old / path).is_dir() == (new / path).is_dir()
 
 
 def _umask() -> int:

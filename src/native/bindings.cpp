@@ -4,6 +4,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
+#include <nanobind/stl/optional.h>
+
+#include "encoder.hpp"
 #include "rcmd.hpp"
 
 namespace nb = nanobind;
@@ -39,10 +43,60 @@ void bind_places(nb::module_& m) {
     });
 }
 
+// The arrays of one layer by role, as nested lists: see likewise/backbone/native.py.
+const float* at(const nb::list& arrays, size_t i) {
+    const nb::object array = arrays[i];
+    return array.is_none() ? nullptr : nb::cast<In<float>>(array).data();
+}
+
+void bind_encoder(nb::module_& m) {
+    nb::class_<Encoder>(m, "Encoder")
+        .def(
+            "__init__",
+            [](Encoder* self, std::vector<int64_t> sizes, float epsilon, int activation, In<float> words) {
+                const Shape shape{sizes.at(0), sizes.at(1), sizes.at(2), int64_t(words.shape(0)), sizes.at(3), sizes.at(4),
+                                  epsilon,     Activation(activation)};
+                new (self) Encoder(shape, words.data(), int64_t(words.shape(1)));
+            },
+            nb::keep_alive<1, 5>())
+        .def("positions", [](Encoder& self, In<float> table) { self.positions(table.data()); })
+        .def("embedding_norm", [](Encoder& self, In<float> w, In<float> b) { self.embedding_norm(w.data(), b.data()); })
+        .def("projection", [](Encoder& self, In<float> w, In<float> b) { self.projection(w.data(), b.data()); })
+        .def("distances", [](Encoder& self, In<float> table, int64_t reach) { self.distances(table.data(), reach); })
+        .def("add_layer",
+             [](Encoder& self, nb::list weights, nb::list biases, nb::list norms, std::vector<int> precisions, nb::list shifts,
+                nb::list smooths) {
+                 const float *w[6], *b[6], *n[4], *shift[4], *smooth[4];
+                 Precision p[4];
+                 for (size_t i = 0; i < 6; ++i) w[i] = at(weights, i), b[i] = at(biases, i);
+                 for (size_t i = 0; i < 4; ++i) {
+                     n[i] = at(norms, i), shift[i] = at(shifts, i), smooth[i] = at(smooths, i);
+                     p[i] = Precision(precisions.at(i));
+                 }
+                 nb::gil_scoped_release release;
+                 self.add_layer(w, b, n, p, shift, smooth);
+             })
+        .def("run",
+             [](const Encoder& self, In<int32_t> ids, Offsets offsets, std::optional<Out<float>> tokens,
+                std::optional<Out<float>> pooled, bool cls, int n_threads) {
+                 nb::gil_scoped_release release;
+                 self.run(ids.data(), offsets.data(), texts_in(offsets), tokens ? tokens->data() : nullptr,
+                          pooled ? pooled->data() : nullptr, cls, n_threads);
+             },
+             "ids"_a, "offsets"_a, "tokens"_a.none(), "pooled"_a.none(), "cls"_a, "n_threads"_a)
+        .def("ranges",
+             [](const Encoder& self, In<int32_t> ids, Offsets offsets) {
+                 nb::gil_scoped_release release;
+                 return self.ranges(ids.data(), offsets.data(), texts_in(offsets));
+             })
+        .def_prop_ro("n_bytes", &Encoder::n_bytes);
+}
+
 }  // namespace
 
 NB_MODULE(_native, m) {
-    m.doc() = "Compiled kernels; likewise.kernels is their public face.";
+    m.doc() = "Compiled kernels; likewise.kernels and likewise.backbone are their public face.";
+    nb::set_leak_warnings(false);  // an object that lives until the interpreter ends is no leak
     m.def("available", &available, "Instruction sets that this build and this processor have, the last the best.");
     m.def("use", &use, "name"_a, "Choose an instruction set; \"\" for the best. False if it is not available.");
     m.def("active", [] { return std::string(active().name); });
@@ -98,6 +152,7 @@ NB_MODULE(_native, m) {
     m.def("cosines", [](In<float> x, In<float> y, Out<float> out) {
         active().cosines(x.data(), int64_t(x.shape(0)), y.data(), int64_t(y.shape(0)), int64_t(x.shape(1)), out.data());
     });
+    bind_encoder(m);
     bind_places<uint8_t>(m);
     bind_places<uint16_t>(m);
 

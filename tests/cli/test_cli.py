@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from likewise.cli import main
+from likewise.cli.options import batches
 
 
 @pytest.fixture
@@ -47,7 +53,13 @@ def test_score_keeps_other_keys_and_reads_standard_input(run):
 
 @pytest.mark.parametrize(
     ("line", "message"),
-    [("{", "line 3 is not JSON"), ("[1]", "line 3 is a JSON list"), ('{"a": "x", "b": null}', '"b" is None')],
+    [
+        ("{", "line 3 is not JSON"),
+        ("[1]", "line 3 is a JSON list"),
+        ('{"a": "x", "b": null}', 'line 3: "b" is null, not a text'),
+        ('{"a": "x"}', 'line 3: "b" is missing; give {"a": "…", "b": "…"} a line'),
+        ('{"a": ["x"], "b": "x"}', 'line 3: "a" is ["x"], not a text'),
+    ],
 )
 def test_a_bad_line_exits_2_after_the_good_ones_were_scored(run, line, message):
     good = json.dumps({"a": "x", "b": "y"})
@@ -150,6 +162,18 @@ def test_inspect_tells_what_would_run(mean_folder):
     assert {file["name"] for file in told["files"]} >= {"modules.json", "model.safetensors"}
 
 
+def test_inspect_of_what_does_not_load_exits_2_after_printing(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    done = CliRunner().invoke(main, ["inspect", str(tmp_path)])
+    assert done.exit_code == 2
+    assert re.search(r"^loadable +no: no config\.json in .*: it is not a model folder", done.stdout, re.MULTILINE)
+    assert "plain checkpoint" not in done.stdout
+    assert "notes.txt" in done.stdout
+    done = CliRunner().invoke(main, ["inspect", str(tmp_path), "--json"])
+    assert done.exit_code == 2
+    assert json.loads(done.stdout)["pooling"] == "not known"
+
+
 def test_a_missing_model_exits_2_with_one_line():
     done = process("score", "a", "b", "--model", "no/such/model/here")
     assert done.returncode == 2
@@ -163,7 +187,7 @@ def test_evaluate_stsb(run, shared):
     told = json.loads(done.stdout)
     assert told["task"] == "stsb-test"
     assert told["n"] == 1379
-    assert done.stderr.startswith("likewise: warning: 239 of")
+    assert re.match(r"likewise: warning: \d+ of 2552 texts", done.stderr)
     assert -100 <= told["spearman"] <= 100
 
 
@@ -178,6 +202,127 @@ def test_demo_runs_on_any_model(run):
 def test_models_lists_the_default():
     done = CliRunner().invoke(main, ["models", "--json"])
     assert done.exit_code == 0
+
+
+def test_demo_needs_questions_and_a_place_for_them(run, tmp_path):
+    empty = tmp_path / "questions.txt"
+    empty.write_text("\n \n")
+    done = run("demo", "--questions", str(empty))
+    assert done.exit_code == 2
+    assert done.stderr == f"likewise: {empty} is empty; give one text a line\n"
+    assert "Invalid value for '--top'" in run("demo", "--top", "0").stderr
+
+
+def test_score_without_special_tokens(run, tiny):
+    done = run("score", "a man", "a plane", "--no-special", "--similarity", "rcmd")
+    wanted = tiny.explain("a man", "a plane", similarity="rcmd", special_tokens=False).score
+    assert json.loads(done.stdout)["score"] == pytest.approx(wanted, abs=1e-5)
+
+
+@pytest.mark.parametrize("source", ["-", __file__])
+def test_encode_takes_a_file_or_a_text(run, source):
+    done = run("encode", source, "--text", "a man", input="a plane\n")
+    assert done.exit_code == 2
+    assert "give SOURCE or --text, not both" in done.stderr
+
+
+def test_a_dash_is_standard_output(run):
+    done = run("encode", "--text", "a man", "--output", "-")
+    assert done.exit_code == 0, done.stderr
+    assert len(json.loads(done.stdout)["embedding"]) == 32
+
+
+def test_an_unknown_device_exits_2(run):
+    done = run("score", "a", "b", "--device", "foo")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("likewise: no device 'foo' here; this machine has cpu")
+
+
+def test_batches_grow():
+    assert [len(batch) for batch in batches(iter(range(300)), 100)] == [32, 64, 100, 100, 4]
+    assert [len(batch) for batch in batches(iter(range(5)), 4)] == [4, 1]
+    assert list(batches(iter([]))) == []
+
+
+def test_the_first_scores_come_before_the_last_pairs(mean_folder):
+    words = ["score", "--input", "-", "--model", str(mean_folder)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "likewise", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as running:
+        running.stdin.write(b'{"a": "x", "b": "y"}\n' * 32)
+        running.stdin.flush()
+        assert json.loads(running.stdout.readline())["a"] == "x"
+        running.stdin.close()
+        assert running.stdout.read().count(b"\n") == 31
+    assert running.returncode == 0
+
+
+# A locale in which Python reads arguments and writes streams as something else than UTF-8.
+OLD_LOCALE = {**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
+
+
+def test_texts_are_utf_8_in_every_locale(mean_folder, tiny):
+    pair = ("naïve café", "niño 東京")
+    done = process("score", *pair, "--model", str(mean_folder), env=OLD_LOCALE, encoding="utf-8")
+    row = json.loads(done.stdout)
+    assert (row["a"], row["b"]) == pair
+    assert row["score"] == pytest.approx(tiny.score(*pair), abs=1e-5)
+    table = process("explain", *pair, "--model", str(mean_folder), env=OLD_LOCALE, encoding="utf-8")
+    assert "naïve" in table.stdout
+    (row,) = map(
+        json.loads, process("encode", "--text", pair[0], "-m", str(mean_folder), env=OLD_LOCALE).stdout.splitlines()
+    )
+    assert np.allclose(row["embedding"], tiny.encode(pair[0]), atol=1e-5)
+
+
+def test_bytes_that_are_not_utf_8_are_refused():
+    done = process("score", b"caf\xe9", "b")
+    assert done.returncode == 2
+    assert "it is not UTF-8" in done.stderr
+    assert "Usage:" in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("verb", [["score"], ["explain"], ["explain", "--json"]])
+def test_a_full_disk_exits_2_with_one_line(verb, mean_folder):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "likewise", *verb, "a", "b", "--model", str(mean_folder)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr == (
+        "likewise: cannot write the output: No space left on device; free some space or write elsewhere\n"
+    )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signal")
+def test_an_interrupt_exits_130_with_one_line(mean_folder):
+    words = ["score", "--input", "-", "--model", str(mean_folder)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "likewise", *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as running:
+        running.stdin.write(b'{"a": "x", "b": "y"}\n' * 32)
+        running.stdin.flush()
+        assert len([running.stdout.readline() for _ in range(32)]) == 32
+        time.sleep(0.2)  # it waits for more pairs now
+        running.send_signal(signal.SIGINT)
+        output, error = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert error == b"likewise: interrupted\n"
+    assert output == b""
+
+
+@pytest.mark.parametrize("verb", [(name,) for name in main.commands] + [("evaluate", "stsb")], ids=" ".join)
+def test_every_help_has_an_example(verb):
+    done = CliRunner().invoke(main, [*verb, "--help"])
+    assert re.search(rf"^ *Examples?:\n *likewise {' '.join(verb)}", done.stdout, re.MULTILINE)
 
 
 HEAVY = {"torch", "transformers", "numpy", "rich", "scipy", "huggingface_hub", "tokenizers", "ot"}

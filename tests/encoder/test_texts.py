@@ -46,6 +46,8 @@ CONTAINERS: dict[str, Any] = {
     "pandas filtered": lambda: pd.DataFrame({"t": ["x", *THREE]})[1:]["t"],
     "pandas string": lambda: pd.Series(THREE, index=[7, 7, 1], dtype="string"),
     "polars": lambda: pl.Series(THREE),
+    "pyarrow": lambda: pytest.importorskip("pyarrow").array(THREE),
+    "pyarrow in chunks": lambda: pytest.importorskip("pyarrow").chunked_array([THREE[:1], THREE[1:]]),
     "datasets column": _datasets_column,
     "by position": ByPosition,
 }
@@ -119,6 +121,13 @@ def test_a_column_with_gaps_in_its_values() -> None:
     for column in (pd.Series(["a", None, "b"]), pl.Series(["a", None, "b"]), pd.Series(["a", None], dtype="string")):
         with pytest.raises(InputTypeError, match="text 1 is"):
             list(as_texts(column))
+
+
+def test_a_pyarrow_column_with_gaps_or_of_numbers() -> None:
+    array = pytest.importorskip("pyarrow").array
+    for column, name in ((["a", None], "NoneType"), ([1, 2], "int")):
+        with pytest.raises(InputTypeError, match=rf"of type {name}, not str"):
+            list(as_texts(array(column)))
 
 
 def test_a_long_value_is_shown_in_part() -> None:

@@ -210,7 +210,7 @@ def test_lower_case_is_added_only_where_it_is_missing(tokenizer: Callable[..., T
 
 def test_the_vocabulary(tokenizer: Callable[..., Tokenizer]) -> None:
     bert = tokenizer("bert", unknown="[UNK]")
-    assert bert.size == 215
+    assert bert.size == 216
     assert bert.id_of("plane") == bert(["plane"])[0].ids[1]
     assert bert.id_of("not-a-piece") is None
     assert bert.unknown_in(bert(["plane ☃ ☃"])[0].ids) == 2
@@ -224,6 +224,8 @@ def test_leaving_tokens_out(tokenizer: Callable[..., Tokenizer]) -> None:
     assert [token.text for token in odd.text_tokens().tokens] == names[1::2]
     last = odd.only(np.arange(len(odd.ids)) == len(odd.ids) - 1)
     assert [token.text for token in last.text_tokens().tokens] == names[1::2][-1:]
+    assert not odd.truncated
+    assert tokenizer("bert", 4)(["a plane is off ."])[0].only(np.arange(4) == 1).truncated
 
 
 @pytest.mark.parametrize("definition", ["", "{}", "[]", '{"model": {"type": "Nothing"}}'])

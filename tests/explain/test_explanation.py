@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise.errors import InputError
+from likewise.errors import EmptyTextWarning, InputError
 from likewise.explain import Side, explain_pair
 from likewise.explain.render import printed, to_html, to_text
 from likewise.types import Token
@@ -118,6 +118,16 @@ def test_html_is_escaped_self_contained_and_adds_up(tiny):
     assert "http" not in page
     assert 'class="both"' in page
     assert 'class="only"' in page
+    assert '<p class="text"><b>a</b>' in page
+    assert '<p class="text"><b>b</b>' in page
+
+
+def test_html_lists_the_aligned_pairs(tiny):
+    explanation = tiny.explain(*PAIRS[0], similarity="rcmd")
+    pairs = to_html(explanation).partition('<table class="pairs">')[2].partition("</table>")[0]
+    assert pairs.count("<td>~</td>") == len(explanation.alignments) > 0
+    assert all(f"{pair.cosine:.2f}" in pairs for pair in explanation.alignments)
+    assert 'class="pairs"' not in to_html(tiny.explain("", ""))
 
 
 def test_phrases_must_lie_inside_and_apart(tiny):
@@ -141,4 +151,58 @@ def test_a_cut_text_says_so(tiny):
         explanation = tiny.explain("a man " * 60, "a man")
     assert explanation.a.truncated
     assert not explanation.b.truncated
-    assert "was cut" in explanation.to_text()
+    notice = "a was cut: the model reads its first 64 tokens only"
+    assert notice in explanation.to_text()
+    assert notice in to_html(explanation)
+    assert "b was cut" not in to_html(explanation)
+    with pytest.warns(UserWarning, match="longer than"):
+        bare = tiny.explain("a man " * 60, "a man", special_tokens=False)
+    assert (bare.a.truncated, bare.b.truncated) == (True, False)
+    assert "its first 62 tokens" in bare.to_text()
+
+
+@pytest.mark.parametrize("similarity", ["rcmd", "transport"])
+def test_a_side_without_a_token_is_announced_once(tiny, similarity):
+    with pytest.warns(EmptyTextWarning) as caught:
+        explanation = tiny.explain("", "a man", similarity=similarity, special_tokens=False)
+    assert len(caught) == 1
+    assert explanation.score == 0
+    assert not explanation.a.truncated
+
+
+def test_levels_of_the_text(tiny):
+    explanation = tiny.explain(*PAIRS[0], similarity="rcmd")
+    assert explanation.to_text(level="token") == to_text(explanation, level="token") != explanation.to_text()
+    with pytest.raises(InputError, match="unknown level 'phrase'; known are word, token"):
+        explanation.to_text(level="phrase")
+
+
+@pytest.mark.parametrize(("n", "full"), [(20, True), (40, False)])
+def test_text_is_at_most_200_columns_wide(n, full, tiny):
+    text = tiny.explain("a man", "plane " * n, similarity="rcmd").to_text()
+    assert ("most of it with" not in text) == full
+    assert max(map(len, text.split("\n\n")[1].splitlines())) <= 200
+
+
+def test_a_table_of_long_words_is_never_squeezed(tiny):
+    explanation = tiny.explain("a", "representations " * 3, similarity="rcmd")
+    text = explanation.to_text()
+    needed = max(map(len, text.split("\n\n")[1].splitlines()))
+    for width in (needed - 1, needed + 1):
+        squeezed = explanation.to_text(width=width)
+        assert ("representatio… representatio… representatio…" in squeezed) == (width > needed)
+        assert ("most of it with" in squeezed) == (width < needed)
+
+
+def test_unmatched_words_are_said_to_have_no_partner(tiny):
+    explanation = tiny.explain("a man", "a man plays a flute", similarity="rcmd")
+    lonely = " · ".join(explanation.words.b[i].text for i in explanation.unmatched[1])
+    assert lonely
+    assert f"no partner in a: {lonely}\n" in explanation.to_text()
+    assert "no partner in b" not in explanation.to_text()
+
+
+def test_joined_emoji_stay_joined_in_the_terminal(tiny):
+    text = tiny.explain("👩\u200d🚀 👍🏽\u200d🚀 ❤\ufe0f\u200d🔥 x\u200dy \u200d", "\x07").to_text()
+    assert "a  👩\u200d🚀 👍🏽\u200d🚀 ❤\ufe0f\u200d🔥 x\ufffdy \ufffd\n" in text
+    assert "b  \ufffd\n" in text

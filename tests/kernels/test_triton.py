@@ -345,7 +345,7 @@ def test_without_triton_the_error_has_the_pip_line(monkeypatch):
     from likewise.kernels import triton_gpu
 
     monkeypatch.setattr(triton_gpu, "triton", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'likewise\[gpu\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install triton \(it comes with likewise\[gpu\]\)"):
         triton_gpu.rcmd_matrix(*ragged([1], [1], 4))
 
 

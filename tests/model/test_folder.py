@@ -18,6 +18,7 @@ from safetensors.numpy import load_file, save_file
 from likewise import Model
 from likewise.errors import InputError, ModelError, ModelNotFoundError
 from likewise.model import FolderSpec
+from likewise.model.devices import check_device
 from likewise.model.folder import read_folder
 
 Edit = Callable[..., None]
@@ -62,10 +63,25 @@ def test_a_file_instead_of_a_folder(mean_copy: Path) -> None:
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="pooling"):
-        Model.load(tmp_path)
-    with pytest.raises(ModelError, match=r"no config\.json"):
-        Model.load(tmp_path, pooling="mean")
+    for pooling in (None, "mean"):
+        with pytest.raises(ModelError, match=r"no config\.json in .*: it is not a model folder"):
+            Model.load(tmp_path, pooling=pooling)
+
+
+@pytest.mark.parametrize("device", ["cuda:0", "cuda", "cpu:1", "meta", "foo", "cuda:x"])
+def test_a_device_that_is_not_here(device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(InputError, match=rf"no device '{device}' here; this machine has cpu"):
+        Model.load(tmp_path / "never-looked-at", device=device)
+
+
+def test_devices_that_are_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    for device in (None, "cpu", "cpu:0", "cuda", "cuda:0", "cuda:1"):
+        check_device(device)
+    with pytest.raises(InputError, match=r"no device 'cuda:2' here; this machine has cpu, cuda:0, cuda:1"):
+        check_device("cuda:2")
 
 
 # ----------------------------------------------------------------------------------------------- weights
@@ -243,12 +259,14 @@ def test_code_beside_the_weights_is_not_run(mean_copy: Path) -> None:
 
 def test_a_tokenizer_of_another_model(mean_copy: Path, checkpoint: Callable[[str], Path]) -> None:
     shutil.copy(checkpoint("roberta") / "tokenizer.json", mean_copy)
-    with pytest.raises(ModelError, match=r"has 400 ids and its backbone only 215: they belong to different models"):
+    with pytest.raises(ModelError, match=r"has 400 ids and its backbone only 216: they belong to different models"):
         Model.load(mean_copy)
 
 
 def test_a_plain_checkpoint_must_be_told_its_pooling(checkpoint: Callable[[str], Path]) -> None:
-    with pytest.raises(ModelError, match=r"does not say how it is pooled; name it: pooling='mean'.*pooling='none'"):
+    with pytest.raises(
+        ModelError, match=r"does not say how it is pooled; name it: pooling='mean'.*pooling='none'.*--pooling mean"
+    ):
         Model.load(checkpoint("bert"))
     with pytest.raises(ModelError, match="unknown pooling"):
         Model.load(checkpoint("bert"), pooling="median")
@@ -256,7 +274,7 @@ def test_a_plain_checkpoint_must_be_told_its_pooling(checkpoint: Callable[[str],
 
 
 def test_a_folder_that_says_its_pooling_is_not_overruled(mean_folder: Path) -> None:
-    with pytest.raises(InputError, match="pooling= is for plain checkpoints"):
+    with pytest.raises(InputError, match=r"pooling= \(--pooling\) is for plain checkpoints"):
         Model.load(mean_folder, pooling="cls")
 
 
@@ -292,6 +310,15 @@ def test_saving_into_a_folder_with_other_files(tiny: Model, tmp_path: Path) -> N
     with pytest.raises(InputError, match=r"it holds other files \(no modules\.json\)"):
         tiny.save(tmp_path / "thesis")
     assert _state(tmp_path) == {"thesis/chapter.tex": b"mine"}
+
+
+def test_saving_over_a_model_beside_which_somebody_keeps_notes(tiny: Model, mean_copy: Path) -> None:
+    (mean_copy / "notes.txt").write_text("mine")
+    before = _state(mean_copy.parent)
+    with pytest.raises(InputError, match=r"it also holds notes\.txt, which would be lost; move that away"):
+        tiny.save(mean_copy)
+    assert _state(mean_copy.parent) == before
+    assert [path.name for path in mean_copy.parent.iterdir()] == ["model"]
 
 
 def test_saving_below_a_file(tiny: Model, tmp_path: Path) -> None:

@@ -73,6 +73,7 @@ def test_a_plain_checkpoint(checkpoint: Callable[[str], Path]) -> None:
     report = inspect(checkpoint("mpnet"))
     assert report.modules == ()
     assert report.pooling.startswith("not stored")
+    assert "--pooling mean on the command line" in report.pooling
     assert report.loadable.startswith("yes, if a pooling is named")
     assert report.max_length == 64
 
@@ -89,6 +90,7 @@ def test_a_token_level_model(checkpoint: Callable[[str], Path], tmp_path: Path) 
     ("damage", "reason"),
     [
         (lambda at: (at / "config.json").unlink(), "config.json is missing"),
+        (lambda at: [(at / name).unlink() for name in ("config.json", "modules.json")], "it is not a model folder"),
         (lambda at: (at / "config.json").write_text("{"), "is not JSON"),
         (lambda at: (at / "config.json").write_text('{"auto_map": {"AutoModel": "x"}}'), "never run"),
         (lambda at: (at / "model.safetensors").rename(at / "pytorch_model.bin"), "no safetensors weights"),
@@ -102,6 +104,7 @@ def test_why_a_folder_does_not_load(damage: Callable[[Path], object], reason: st
     assert report.loadable.startswith("no: ")
     assert reason in report.loadable
     assert report.files
+    assert "--pooling" not in report.pooling
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,12 @@
 // Prints each fault; exits with their number.
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <random>
 
+#include "encoder.hpp"
 #include "rcmd.hpp"
 
 using namespace likewise;
@@ -121,6 +123,51 @@ void check_pairs(const Packed& a, const Packed& b) {
         expect(std::fabs((forward[size_t(i)] + backward[size_t(i)]) / 2 - naive(a, i, b, i)) < 1e-5, "score_pairs");
 }
 
+// A small random encoder: the same bytes alone and in any batch, finite, ranges observed.
+void check_encoder(Precision precision) {
+    const int64_t h = 32, f = 64, words = 50, positions = 40;
+    std::mt19937 random(7);
+    std::normal_distribution<float> normal(0, 0.3f);
+    const auto drawn = [&](int64_t n) {
+        std::vector<float> values(static_cast<size_t>(n));
+        for (float& x : values) x = normal(random);
+        return values;
+    };
+    const auto table = drawn(words * h), places = drawn(positions * h), ones = std::vector<float>(size_t(f), 1.0f), zeros = std::vector<float>(size_t(f));
+    Encoder encoder({h, 2, f, words, positions, 0, 1e-12f, Activation::gelu}, table.data(), h);
+    encoder.positions(places.data());
+    encoder.embedding_norm(ones.data(), zeros.data());
+    const auto bias = drawn(2 * 79);
+    encoder.distances(bias.data(), 40);
+    const std::vector<float> shift(size_t(h), 0.1f), smooth(size_t(h), 0.5f);
+    for (int layer = 0; layer < 2; ++layer) {
+        const std::vector<float> w[6] = {drawn(h * h), drawn(h * h), drawn(h * h), drawn(h * h), drawn(f * h), drawn(h * f)};
+        const float* const weights[6] = {w[0].data(), w[1].data(), w[2].data(), w[3].data(), w[4].data(), w[5].data()};
+        const float* const biases[6] = {zeros.data(), zeros.data(), zeros.data(), zeros.data(), zeros.data(), zeros.data()};
+        const float* const norms[4] = {ones.data(), zeros.data(), ones.data(), zeros.data()};
+        const Precision precisions[4] = {precision, precision, precision, precision};
+        const float* const shifts[4] = {shift.data(), nullptr, shift.data(), nullptr};
+        const float* const smooths[4] = {smooth.data(), nullptr, smooth.data(), nullptr};
+        encoder.add_layer(weights, biases, norms, precisions, shifts, smooths);
+    }
+    std::vector<int64_t> offsets{0};
+    for (const int size : {3, 40, 1, 0, 17, 5, 5, 33, 2}) offsets.push_back(offsets.back() + size);
+    std::vector<int32_t> ids(size_t(offsets.back()));
+    for (int32_t& id : ids) id = int32_t(random() % words);
+    const int64_t n = int64_t(offsets.size()) - 1;
+    std::vector<float> tokens(ids.size() * size_t(h)), pooled(size_t(n * h));
+    encoder.run(ids.data(), offsets.data(), n, tokens.data(), pooled.data(), false, 3);
+    for (const float x : tokens) expect(std::isfinite(x), "finite states");
+    for (int64_t i = 0; i < n; ++i) {
+        const int64_t ends[] = {0, offsets[i + 1] - offsets[i]};
+        std::vector<float> alone(size_t(ends[1] * h) + 1), mean(static_cast<size_t>(h));
+        encoder.run(ids.data() + offsets[i], ends, 1, alone.data(), mean.data(), false, 1);
+        expect(!std::memcmp(alone.data(), tokens.data() + offsets[i] * h, size_t(ends[1] * h) * 4), "the same bytes alone");
+        expect(!std::memcmp(mean.data(), pooled.data() + i * h, size_t(h) * 4), "the same pooled bytes alone");
+    }
+    expect(encoder.ranges(ids.data(), offsets.data(), n).size() == size_t(2 * 2 * (3 * h + f)), "ranges");
+}
+
 }  // namespace
 
 int main() {
@@ -134,6 +181,7 @@ int main() {
             check_training<uint16_t>(a, b);
             check_pairs(a, b);
         }
+        for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8}) check_encoder(precision);
         const Packed none(3, {}, 8), empty(4, {0, 0}, 8), some(5, {2, 3}, 8);
         check_scoring(none, some);
         check_scoring(some, none);

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -13,7 +11,7 @@ __all__ = ["Backbone"]
 
 
 class Backbone(ABC):
-    """A pretrained transformer that reads groups of equally long texts, so that it never sees padding."""
+    """A pretrained transformer on packed texts, so that it never sees padding."""
 
     @property
     @abstractmethod
@@ -31,12 +29,21 @@ class Backbone(ABC):
         """Number of ids that it has vectors for; None if it cannot say."""
 
     @abstractmethod
-    def states(self, ids: Int[np.ndarray, "rows length"]) -> Float[np.ndarray, "rows length dim"]:
-        """Last hidden states in float32, for texts of one length."""
+    def states(
+        self, ids: Int[np.ndarray, " total"], offsets: Int[np.ndarray, " ends"]
+    ) -> Float[np.ndarray, "total dim"]:
+        """Last hidden states in float32.
+
+        Args:
+            ids: Vocabulary ids of all texts, laid end to end.
+            offsets: [n + 1] text i owns the ids offsets[i] to offsets[i + 1].
+        """
 
     @abstractmethod
-    def weights(self) -> Mapping[str, Any]:
-        """Every tensor by its name in the checkpoint, as stored."""
+    def pooled(
+        self, ids: Int[np.ndarray, " total"], offsets: Int[np.ndarray, " ends"], mode: str
+    ) -> Float[np.ndarray, "n dim"] | None:
+        """Pooled states without the tokens' own, where the backbone can do that for this pooling; else None."""
 
     @abstractmethod
     def describe(self) -> str:

@@ -1,8 +1,7 @@
-"""The backbone as transformers computes it. All use of torch and transformers for inference is here."""
+"""The backbone as transformers computes it: GPUs, and architectures that the native engine does not know."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,9 +11,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from likewise.backbone.base import Backbone
-from likewise.errors import InputError, ModelError
+from likewise.errors import InputError, MissingExtraError, ModelError
 
-__all__ = ["load_backbone", "tokenizer_json"]
+__all__ = ["load_pretrained", "tokenizer_json"]
 
 _OFFSET_POSITIONS = {"roberta", "xlm-roberta", "mpnet", "camembert", "xlm-roberta-xl", "longformer"}
 """Model types whose position table starts behind the padding index."""
@@ -29,6 +28,9 @@ _OWN_HEAD = (
 )
 """Weights of a checkpoint's pretraining head, which no token state depends on."""
 
+_TOKENS_AT_ONCE = 4_096
+"""Token budget of one call of the module."""
+
 _VOCABULARIES = ("vocab.*", "*.model", "*.tiktoken")
 """Files that hold a vocabulary; without one, transformers would make up an empty tokenizer."""
 
@@ -39,6 +41,11 @@ class PretrainedBackbone(Backbone):
     def __init__(self, module: Any, config: Mapping[str, Any]) -> None:
         self._module = module
         self._config = config
+
+    @property
+    def module(self) -> Any:
+        """The transformers model itself."""
+        return self._module
 
     @property
     def dim(self) -> int:
@@ -60,18 +67,33 @@ class PretrainedBackbone(Backbone):
         """Rows of the word embedding table."""
         return int(self._module.get_input_embeddings().num_embeddings)
 
-    def states(self, ids: Int[np.ndarray, "rows length"]) -> Float[np.ndarray, "rows length dim"]:
-        """Last hidden states in float32; no attention mask, since nothing is padded."""
+    def states(
+        self, ids: Int[np.ndarray, " total"], offsets: Int[np.ndarray, " ends"]
+    ) -> Float[np.ndarray, "total dim"]:
+        """Last hidden states in float32, in groups of equally long texts: nothing is padded, so nothing is masked."""
+        out = np.empty((len(ids), self.dim), np.float32)
+        lengths = np.diff(offsets)
+        for length in np.unique(lengths[lengths > 0]).tolist():
+            starts = offsets[:-1][lengths == length]
+            at_once = max(1, _TOKENS_AT_ONCE // length)
+            for first in range(0, len(starts), at_once):
+                rows = starts[first : first + at_once, None] + np.arange(length)
+                out[rows] = self._hidden(ids[rows])
+        return out
+
+    def pooled(
+        self, ids: Int[np.ndarray, " total"], offsets: Int[np.ndarray, " ends"], mode: str
+    ) -> Float[np.ndarray, "n dim"] | None:
+        """Always None: the states come out of the library whole."""
+        return None
+
+    def _hidden(self, ids: np.ndarray) -> np.ndarray:
         import torch
 
         with torch.inference_mode():
             tokens = torch.as_tensor(ids, dtype=torch.long, device=self._module.device)
             hidden = self._module(input_ids=tokens, return_dict=True).last_hidden_state
             return hidden.to("cpu", torch.float32).numpy()
-
-    def weights(self) -> Mapping[str, Any]:
-        """State dict of the module, as stored."""
-        return self._module.state_dict()
 
     def describe(self) -> str:
         """One line: architecture, size, device, precision."""
@@ -81,35 +103,31 @@ class PretrainedBackbone(Backbone):
         return f"{name}, {millions:.1f} M parameters, {dtype} on {self._module.device}, by transformers"
 
 
-def load_backbone(folder: Path, *, device: str | None, dtype: str | None) -> PretrainedBackbone:
-    """Read config.json and the safetensors weights of `folder`; nothing else, and no code, is read.
+def load_pretrained(
+    folder: Path, config: Mapping[str, Any], *, device: str | None, precision: str
+) -> PretrainedBackbone:
+    """Build the module from the safetensors weights of `folder`; no code of it is run.
 
     Args:
         folder: A local checkpoint.
+        config: Its config.json.
         device: A torch device; by default the first GPU, else the CPU.
-        dtype: "float32" (default), "bfloat16" or "float16".
+        precision: "float32", "bfloat16", "float16" or "float64".
 
     Raises:
-        ModelError: No safetensors weights, damaged weights, or weights that do not fit the architecture.
+        ModelError: torch and transformers are absent, or weights are damaged or do not fit the architecture.
     """
-    import torch
-    from transformers import AutoModel
-
-    config = _read_config(folder)
-    if not list(folder.glob("*.safetensors")):
-        pickles = sorted(p.name for p in folder.iterdir() if p.suffix in (".bin", ".pt", ".pth", ".ckpt"))
-        why = f"; it holds {', '.join(pickles)}, which is pickle and is never read" if pickles else ""
-        raise ModelError(
-            f"no safetensors weights in {folder}{why}; convert the model to safetensors, or take a revision "
-            "that has them"
-        )
-    precision = _precision(dtype)
+    try:
+        import torch
+        from transformers import AutoModel
+    except ImportError as error:
+        raise MissingExtraError("transformers", "train", f"running {folder.name} outside the native engine") from error
     place = device or ("cuda" if torch.cuda.is_available() else "cpu")
     try:
         with _quiet():
             module, info = AutoModel.from_pretrained(
                 folder,
-                dtype=precision,
+                dtype=_dtype(precision),
                 local_files_only=True,
                 trust_remote_code=False,
                 use_safetensors=True,
@@ -156,25 +174,7 @@ def tokenizer_json(folder: Path) -> str:
         raise ModelError(f"no tokenizer in {folder}: {_first_line(error)}; add tokenizer.json") from error
 
 
-def _read_config(folder: Path) -> dict[str, Any]:
-    path = folder / "config.json"
-    if not path.exists():
-        raise ModelError(
-            f"no config.json in {folder}: it is not a transformer checkpoint; name the folder that holds one"
-        )
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ModelError(f"{path} is not JSON ({error}); fetch it again") from error
-    if config.get("auto_map"):
-        raise ModelError(
-            f"{path} asks for code from its repository (auto_map), which is never run; use an "
-            "architecture that transformers has"
-        )
-    return config
-
-
-def _precision(dtype: str | None) -> Any:
+def _dtype(precision: str) -> Any:
     import torch
 
     names = {
@@ -183,9 +183,9 @@ def _precision(dtype: str | None) -> Any:
         "float16": torch.float16,
         "float64": torch.float64,
     }
-    if dtype is not None and dtype not in names:
-        raise InputError(f"unknown dtype {dtype!r}; known are {', '.join(names)}")
-    return names[dtype or "float32"]
+    if precision not in names:
+        raise InputError(f"precision {precision!r} needs the native engine; with torch known are {', '.join(names)}")
+    return names[precision]
 
 
 def _without_pooler(folder: Path, config: Mapping[str, Any]) -> dict[str, bool]:

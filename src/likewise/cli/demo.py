@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli.options import load, model_options, print_table
+from likewise.cli.options import TEXT, load, model_options, print_table
+from likewise.errors import DataError
 
 if TYPE_CHECKING:
     from likewise.model import Model
@@ -18,21 +19,30 @@ _QUERY = "I want my money back, the parcel never arrived."
 _OPPOSITES = ("The medicine is safe for children.", "The medicine is not safe for children.")
 
 
-@click.command(short_help="See the main job on real sentences.")
-@click.option("--query", default=_QUERY, show_default=True, help="What to look for.")
+_EXAMPLE = """\b
+Examples:
+  likewise demo
+  likewise demo --questions texts.txt --query "Where is my parcel?" --top 3
+"""
+
+
+@click.command(short_help="See the main job on real sentences.", epilog=_EXAMPLE)
+@click.option("--query", type=TEXT, default=_QUERY, show_default=True, help="What to look for.")
 @click.option(
     "--questions",
     type=click.Path(path_type=Path),
     default=_QUESTIONS,
     help="One text a line.  [default: a help desk's]",
 )
-@click.option("--top", default=5, show_default=True, help="Hits to show.")
+@click.option("--top", type=click.IntRange(min=1), default=5, show_default=True, help="Hits to show.")
 @model_options
 def demo(query: str, questions: Path, top: int, **options: Any) -> None:
     """The main job on real sentences: rank, explain the best hit, and look at two opposites."""
     from likewise.data import read_lines
 
     corpus = [line for _, line in read_lines(questions) if line.strip()]
+    if not corpus:
+        raise DataError(f"{questions} is empty; give one text a line")
     start = time.perf_counter()
     model = load(**options)
     loaded = time.perf_counter()

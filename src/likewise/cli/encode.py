@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
-from likewise.cli.options import batches, json_object, load, model_options, print_json
-from likewise.errors import DataError, InputError, MissingExtraError
+from likewise.cli.options import TEXT, batches, json_object, load, model_options, print_json, text_in
+from likewise.errors import InputError, MissingExtraError
+
+_EXAMPLE = """\b
+Examples:
+  likewise encode texts.txt -o vectors.npy
+  likewise encode --text "A plane is taking off."
+"""
 
 
-@click.command(short_help="Turn texts into vectors.")
-@click.argument("source", type=click.File("rb"), default="-")
-@click.option("--text", help="One text instead of a file.")
+@click.command(short_help="Turn texts into vectors.", epilog=_EXAMPLE)
+@click.argument("source", type=click.File("rb"), required=False)
+@click.option("--text", type=TEXT, help="One text instead of SOURCE.")
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="File .npy, .jsonl or .parquet; else JSON lines are printed.",
+    help="File .npy, .jsonl or .parquet; JSON lines on standard output if it is - or left out.",
 )
 @click.option("--jsonl", is_flag=True, help="The input is JSON lines (known from the name .jsonl).")
 @click.option("--key", default="text", show_default=True, help="Key of the text in JSON lines.")
@@ -30,7 +38,7 @@ from likewise.errors import DataError, InputError, MissingExtraError
 @model_options
 def encode(
     *,
-    source: Iterable[bytes],
+    source: Iterable[bytes] | None,
     text: str | None,
     output: Path | None,
     jsonl: bool,
@@ -45,10 +53,12 @@ def encode(
 
     Prints JSON lines with an "embedding" each, or writes the --output file, whole or not at all.
     """
+    if source is not None and text is not None:
+        raise click.UsageError("give SOURCE or --text, not both")
+    output = None if output == Path("-") else output
     kind = output.suffix if output else ".jsonl"
     if kind not in _WRITERS:
         raise InputError(f"cannot tell the format of {output}; known endings are {', '.join(_WRITERS)}")
-    jsonl = jsonl or getattr(source, "name", "").endswith(".jsonl")
     rows = iter([{key: text}]) if text is not None else _rows(source, jsonl, key)
     model = load(**options)
     settings: dict[str, Any] = {
@@ -57,30 +67,34 @@ def encode(
         "prompt_name": prompt_name,
         "on_truncate": on_truncate,
     }
-    vectors = (
-        (row, vector)
+    blocks = (
+        list(zip(batch, model.encode([row[key] for row in batch], **settings), strict=True))
         for batch in batches(rows, 4096)
-        for row, vector in zip(batch, model.encode([row[key] for row in batch], **settings), strict=True)
     )
     if output is None:
-        for row, vector in vectors:
-            print_json({**row, "embedding": vector.tolist()})
+        _print(blocks)
     else:
-        _WRITERS[kind](output, vectors, truncate_dim or model.dim)
+        _WRITERS[kind](output, itertools.chain.from_iterable(blocks), truncate_dim or model.dim)
 
 
-def _rows(source: Iterable[bytes], jsonl: bool, key: str) -> Iterator[dict[str, Any]]:
+def _print(blocks: Iterable[list[tuple[dict[str, Any], Any]]]) -> None:
+    for block in blocks:
+        for row, vector in block:
+            print_json({**row, "embedding": vector.tolist()})
+        sys.stdout.flush()
+
+
+def _rows(source: Iterable[bytes] | None, jsonl: bool, key: str) -> Iterator[dict[str, Any]]:
     from likewise.data import read_lines
 
+    source = sys.stdin.buffer if source is None else source
+    jsonl = jsonl or str(getattr(source, "name", "")).endswith(".jsonl")
     for number, line in read_lines(source):
         if not jsonl:
             yield {key: line}
         elif line.strip():
             row = json_object(line, number)
-            if not isinstance(row.get(key), str):
-                raise DataError(
-                    f'line {number}: "{key}" is {row.get(key)!r}, not a text; name the right key with --key'
-                )
+            text_in(row, key, number, "name the right key with --key")
             yield row
 
 
@@ -126,4 +140,8 @@ def _write_parquet(path: Path, rows: Iterator[tuple[dict[str, Any], Any]], dim: 
     click.echo(f"wrote {len(kept)} vectors of {dim} to {path}", err=True)
 
 
-_WRITERS = {".npy": _write_npy, ".jsonl": _write_jsonl, ".parquet": _write_parquet}
+_WRITERS: dict[str, Callable[[Path, Iterator[tuple[dict[str, Any], Any]], int], None]] = {
+    ".npy": _write_npy,
+    ".jsonl": _write_jsonl,
+    ".parquet": _write_parquet,
+}

@@ -10,13 +10,18 @@ import click
 
 from likewise.cli.options import load, model_options, print_json, similarity_option
 
+_EXAMPLE = """\b
+Example:
+  likewise evaluate stsb --data stsbenchmark --similarity cosine --similarity rcmd
+"""
 
-@click.group()
+
+@click.group(epilog=_EXAMPLE)
 def evaluate() -> None:
     """Compare scores with what people said."""
 
 
-@evaluate.command()
+@evaluate.command(short_help="STS benchmark: how well scores agree with people.", epilog=_EXAMPLE)
 @click.option(
     "--data",
     "folder",

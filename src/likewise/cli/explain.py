@@ -9,12 +9,18 @@ from typing import Any
 
 import click
 
-from likewise.cli.options import load, model_options, pairs_from, print_table, similarity_option
+from likewise.cli.options import TEXT, load, model_options, pairs_from, print_table, similarity_option
+
+_EXAMPLE = """\b
+Examples:
+  likewise explain "A plane is taking off." "An air plane is taking off." --similarity rcmd
+  likewise explain --input pairs.jsonl --html why.html
+"""
 
 
-@click.command(short_help="Show why two texts score as they do.")
-@click.argument("a", required=False)
-@click.argument("b", required=False)
+@click.command(short_help="Show why two texts score as they do.", epilog=_EXAMPLE)
+@click.argument("a", type=TEXT, required=False)
+@click.argument("b", type=TEXT, required=False)
 @click.option(
     "-i",
     "--input",
@@ -59,6 +65,7 @@ def explain(
     elif as_json:
         for explanation in explanations:
             sys.stdout.write(explanation.to_json() + "\n")
+            sys.stdout.flush()
     else:
         _print_tables(explanations, level)
 
@@ -77,3 +84,4 @@ def _print_tables(explanations: Any, level: str) -> None:
         if i:
             click.echo()
         print_table(explanation, level)
+        sys.stdout.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import warnings
@@ -22,21 +23,45 @@ from likewise.errors import LikewiseError, LikewiseWarning
 __all__ = ["main"]
 
 
+_NOT_WRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+"""What a full or failing disk answers."""
+
+
 class _OneLineErrors(click.Group):
     """Exit code 2 and one line on standard error for everything that the user can mend."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run, writing UTF-8 whatever the locale says."""
+        for stream in (sys.stdout, sys.stderr):
+            _speak_utf8(stream)
+        return super().main(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = _show_warning
                 warnings.simplefilter("always", LikewiseWarning)
-                return super().invoke(ctx)
+                result = super().invoke(ctx)
+                if sys.stdout:  # none if it was closed from the start
+                    sys.stdout.flush()
+                return result
         except LikewiseError as error:
             click.echo(f"likewise: {' '.join(str(error).split())}", err=True)
             ctx.exit(2)
+        except KeyboardInterrupt:
+            _drop_output()
+            click.echo("likewise: interrupted", err=True)
+            ctx.exit(130)
         except BrokenPipeError:  # the reader, such as head, has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _drop_output()
             ctx.exit(0)
+        except OSError as error:
+            if error.errno not in _NOT_WRITTEN:
+                raise
+            _drop_output()
+            reason = error.strerror or error
+            click.echo(f"likewise: cannot write the output: {reason}; free some space or write elsewhere", err=True)
+            ctx.exit(2)
 
 
 @click.group(cls=_OneLineErrors, context_settings={"help_option_names": ["-h", "--help"]})
@@ -50,6 +75,19 @@ def main() -> None:
 
 for verb in (score, explain, encode, inspect, models, evaluate, demo):
     main.add_command(verb)
+
+
+def _speak_utf8(stream: Any) -> None:
+    if hasattr(stream, "reconfigure") and stream.encoding.lower().replace("-", "") != "utf8":
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _drop_output() -> None:
+    """Write what standard output still holds, or else let it go, so that the interpreter's end cannot fail on it."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _show_warning(

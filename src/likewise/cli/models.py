@@ -6,8 +6,13 @@ import click
 
 from likewise.cli.options import print_json
 
+_EXAMPLE = """\b
+Example:
+  likewise models --json
+"""
 
-@click.command(short_help="List the models that load without a network.")
+
+@click.command(short_help="List the models that load without a network.", epilog=_EXAMPLE)
 @click.option("--json", "as_json", is_flag=True, help="JSON lines.")
 def models(as_json: bool) -> None:
     """List the models that load without a network: the packaged default and the hub's cache."""

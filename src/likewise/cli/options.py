@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,38 @@ if TYPE_CHECKING:
     from likewise.explain import Explanation
     from likewise.model import Model
 
-__all__ = ["batches", "load", "model_options", "pairs_from", "print_json", "print_table", "similarity_option"]
+__all__ = [
+    "TEXT",
+    "batches",
+    "json_object",
+    "load",
+    "model_options",
+    "pairs_from",
+    "print_json",
+    "print_table",
+    "similarity_option",
+    "text_in",
+]
 
 _EXPLAINABLE = ("cosine", "dot", "rcmd", "transport")
 _ALL = (*_EXPLAINABLE, "euclidean", "manhattan")
+_FIRST = 32
+
+
+class _Text(click.ParamType):
+    """A text as its bytes say it in UTF-8, whatever the locale made of them."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            return os.fsencode(value).decode("utf-8")
+        except UnicodeError as error:
+            self.fail(f"it is not UTF-8 ({error}); convert it, for example with iconv -t utf-8", param, ctx)
+
+
+TEXT = _Text()
+"""Type of every argument and option that is a text."""
 
 
 def model_options(verb: Callable[..., Any]) -> Callable[..., Any]:
@@ -67,11 +96,24 @@ def pairs_from(source: Any) -> Iterator[dict[str, Any]]:
             continue
         row = json_object(line, number)
         for side in "ab":
-            if not isinstance(row.get(side), str):
-                raise DataError(
-                    f'line {number}: "{side}" is {row.get(side)!r}, not a text; give {{"a": "…", "b": "…"}} a line'
-                )
+            text_in(row, side, number, 'give {"a": "…", "b": "…"} a line')
         yield row
+
+
+def text_in(row: dict[str, Any], key: str, number: int, advice: str) -> str:
+    """The text under a key of line `number`.
+
+    Raises:
+        DataError: The key is missing, or holds something else.
+    """
+    if key not in row:
+        raise DataError(f'line {number}: "{key}" is missing; {advice}')
+    value = row[key]
+    if not isinstance(value, str):
+        shown = json.dumps(value, ensure_ascii=False)
+        shown = shown if len(shown) <= 40 else shown[:37] + "..."
+        raise DataError(f'line {number}: "{key}" is {shown}, not a text; {advice}')
+    return value
 
 
 def json_object(line: str, number: int) -> dict[str, Any]:
@@ -90,12 +132,16 @@ def json_object(line: str, number: int) -> dict[str, Any]:
 
 
 def batches(items: Iterator[Any], size: int = 1024) -> Iterator[list[Any]]:
-    """Lists of up to `size` items. A bad item ends the stream only after those before it were given out."""
+    """Lists of items: few at first, so that an answer comes soon, then up to `size`.
+
+    A bad item ends the stream only after those before it were given out.
+    """
+    wanted = min(_FIRST, size)
     while True:
         batch: list[Any] = []
         trouble: LikewiseError | None = None
         try:
-            for item in itertools.islice(items, size):
+            for item in itertools.islice(items, wanted):
                 batch.append(item)
         except LikewiseError as error:
             trouble = error
@@ -103,8 +149,9 @@ def batches(items: Iterator[Any], size: int = 1024) -> Iterator[list[Any]]:
             yield batch
         if trouble:
             raise trouble
-        if len(batch) < size:
+        if len(batch) < wanted:
             return
+        wanted = min(2 * wanted, size)
 
 
 def print_json(row: Any) -> None:

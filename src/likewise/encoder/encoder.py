@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import operator
 import sys
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,16 +17,16 @@ from likewise.backbone import Backbone
 from likewise.encoder.head import Head
 from likewise.encoder.texts import as_texts
 from likewise.encoder.tokenizer import Tokenized, Tokenizer
-from likewise.errors import InputError, TruncationError, TruncationWarning
+from likewise.errors import InputError, TruncationError, TruncationWarning, warn
 from likewise.types import Embeddings
 
-__all__ = ["Coverage", "Encoder"]
+__all__ = ["Coverage", "Encoder", "packed"]
 
-_WINDOW = 16_384
-"""Texts tokenized and sorted by length together; bounds the memory of an endless generator."""
+_WINDOW = 2_048
+"""Texts tokenized together, while the backbone computes those before them; bounds the memory of a generator."""
 
-_TOKENS_A_BATCH = 4_096
-"""Token budget of one call of the backbone."""
+_TOKENS_A_CALL = 65_536
+"""Token budget of one call of the backbone; bounds the memory of token states."""
 
 _QUIET_BELOW = 256
 """Calls with fewer texts show no progress bar."""
@@ -54,8 +54,8 @@ class Coverage:
 class Encoder:
     """Tokenizer, backbone and head as one.
 
-    Texts are sorted by token count and run in groups of equal length, so that no padding exists and
-    a text's vector does not depend on what it was batched with (within 1e-5 in float32).
+    Texts are packed, so that no padding exists. With the native engine a text gives the same bytes in any batch;
+    with torch the same numbers within 1e-5 in float32.
     """
 
     def __init__(self, tokenizer: Tokenizer, backbone: Backbone, head: Head) -> None:
@@ -103,7 +103,7 @@ class Encoder:
         weights: list[np.ndarray] = []
         for window in self._windows(texts, prompt, on_truncate, progress):
             found: list[Any] = [None] * len(window)
-            for row, states in self._states(window):
+            for row, states in enumerate(self._states(window)):
                 found[row] = self.head.fold(*self._kept(window[row], states, special_tokens))
             tokens += [pair[0] for pair in found]
             weights += [pair[1] for pair in found if pair[1] is not None]
@@ -113,7 +113,11 @@ class Encoder:
         offsets = np.concatenate([[0], np.cumsum([len(rows) for rows in tokens])]).astype(np.int64)
         return Embeddings(np.concatenate(tokens), offsets, np.concatenate(weights) if weights else None)
 
-    def pooled(
+    def pooled(self, texts: Any, **options: Any) -> Float[np.ndarray, "n dim"]:
+        """Pooled vectors, in the order of the texts; the same values as `embed(texts).pooled()`. See `stream`."""
+        return np.concatenate([np.zeros((0, self.dim), np.float32), *self.stream(texts, **options)])
+
+    def stream(
         self,
         texts: Any,
         *,
@@ -121,8 +125,8 @@ class Encoder:
         special_tokens: bool = True,
         on_truncate: str = "warn",
         progress: bool | None = None,
-    ) -> Float[np.ndarray, "n dim"]:
-        """Pooled vectors, in the order of the texts; the same values as `embed(texts).pooled()`.
+    ) -> Iterator[Float[np.ndarray, "some dim"]]:
+        """Pooled vectors in blocks, in the order of the texts, while later texts are still being read.
 
         Args:
             texts: See `as_texts`.
@@ -138,13 +142,16 @@ class Encoder:
         """
         self._check_special(special_tokens)
         self.head.require_pooling()
-        blocks = [np.zeros((0, self.dim), np.float32)]
         for window in self._windows(texts, prompt, on_truncate, progress):
-            block = np.empty((len(window), self.dim), np.float32)
-            for row, states in self._states(window):
-                block[row] = self.head.pooled(*self._kept(window[row], states, special_tokens))
-            blocks.append(block)
-        return Embeddings.from_pooled(np.concatenate(blocks)).tokens  # which refuses NaN
+            rows: dict[str, int] = {}  # equal texts are computed once
+            distinct = []
+            for one in window:
+                if one.text not in rows:
+                    rows[one.text] = len(rows)
+                    distinct.append(one)
+            block = self._pooled(distinct, bool(prompt), special_tokens)
+            block = Embeddings.from_pooled(block).tokens  # which refuses NaN
+            yield block if len(distinct) == len(window) else block[[rows[one.text] for one in window]]
 
     def tokenize(self, texts: Any, *, prompt: str = "", special_tokens: bool = True) -> list[Tokenized]:
         """The tokens of every text, in the order in which `embed` gives their rows, with nothing cut silently."""
@@ -172,20 +179,19 @@ class Encoder:
         n_cut = longest = where = done = 0
         n_known = 1 if isinstance(texts, str) else operator.length_hint(texts, -1)
         with _bar(n_known, progress) as advance:
-            for window in _chunks(as_texts(texts), _WINDOW):
-                tokenized = self.tokenizer(window, prompt)
+            for tokenized in _ahead(lambda window: self.tokenizer(window, prompt), _chunks(as_texts(texts), _WINDOW)):
                 for row, one in enumerate(tokenized):
                     if one.truncated:
                         n_cut += 1
                         if one.n_total > longest:
                             longest, where = one.n_total, done + row
                 if n_cut and on_truncate == "raise":
-                    raise TruncationError(self._cut_message(n_cut, done + len(window), longest, where))
+                    raise TruncationError(self._cut_message(n_cut, done + len(tokenized), longest, where))
                 yield tokenized
-                done += len(window)
-                advance(len(window))
+                done += len(tokenized)
+                advance(len(tokenized))
         if n_cut and on_truncate == "warn":
-            warnings.warn(self._cut_message(n_cut, done, longest, where), TruncationWarning, stacklevel=4)
+            warn(self._cut_message(n_cut, done, longest, where), TruncationWarning)
 
     def _cut_message(self, n_cut: int, n_texts: int, longest: int, where: int) -> str:
         return (
@@ -193,17 +199,29 @@ class Encoder:
             f"and were cut; the longest is text {where} with {longest} tokens; split long texts, or see coverage()"
         )
 
-    def _states(self, window: Sequence[Tokenized]) -> Iterator[tuple[int, np.ndarray]]:
-        """Backbone states of each text, in the order of computation: groups of one length, longest first."""
-        lengths = np.asarray([len(one.ids) for one in window])
-        order = np.argsort(-lengths, kind="stable")
-        for length, rows in itertools.groupby(order.tolist(), key=lambda row: int(lengths[row])):
-            for batch in _chunks(rows, max(1, _TOKENS_A_BATCH // max(length, 1))):
-                if not length:  # a tokenizer without special tokens gives an empty text no token
-                    yield from ((row, np.zeros((0, self.backbone.dim), np.float32)) for row in batch)
-                    continue
-                states = self.backbone.states(np.stack([window[row].ids for row in batch]))
-                yield from zip(batch, states, strict=True)
+    def _pooled(self, window: Sequence[Tokenized], has_prompt: bool, special_tokens: bool) -> np.ndarray:
+        """Pooled vectors of one window, by the backbone itself where it can pool as the head asks."""
+        head = self.head
+        whole = special_tokens and not self._skipped and not head.on_tokens
+        if (
+            whole
+            and len(head.require_pooling().modes) == 1
+            and (not has_prompt or head.require_pooling().include_prompt)
+        ):
+            vectors = self.backbone.pooled(*packed(window), head.require_pooling().modes[0])
+            if vectors is not None:
+                return head.finish(vectors, np.asarray([len(one.ids) > 0 for one in window]))
+        block = np.empty((len(window), self.dim), np.float32)
+        for row, states in enumerate(self._states(window)):
+            block[row] = head.pooled(*self._kept(window[row], states, special_tokens))
+        return block
+
+    def _states(self, window: Sequence[Tokenized]) -> Iterator[np.ndarray]:
+        """Backbone states of each text in turn."""
+        for some in _by_tokens(window, _TOKENS_A_CALL):
+            ids, offsets = packed(some)
+            states = self.backbone.states(ids, offsets)
+            yield from (states[start:stop] for start, stop in itertools.pairwise(offsets.tolist()))
 
     def _kept(self, one: Tokenized, states: np.ndarray, special_tokens: bool) -> tuple[np.ndarray, int]:
         """The rows that are given out, and the first of them that is pooled."""
@@ -219,6 +237,41 @@ class Encoder:
 
 def _keep(one: Tokenized, mask: np.ndarray) -> Tokenized:
     return one if mask.all() else one.only(mask)
+
+
+def packed(window: Sequence[Tokenized]) -> tuple[np.ndarray, np.ndarray]:
+    """Ids of the texts laid end to end, and where each starts."""
+    offsets = np.concatenate([[0], np.cumsum([len(one.ids) for one in window])]).astype(np.int64)
+    return np.concatenate([np.zeros(0, np.int32), *(one.ids for one in window)]), offsets
+
+
+def _by_tokens(window: Sequence[Tokenized], budget: int) -> Iterator[Sequence[Tokenized]]:
+    """Runs of texts of up to so many tokens, or of one text."""
+    first, n_tokens = 0, 0
+    for at, one in enumerate(window):
+        if n_tokens and n_tokens + len(one.ids) > budget:
+            yield window[first:at]
+            first, n_tokens = at, 0
+        n_tokens += len(one.ids)
+    yield window[first:]
+
+
+def _ahead(work: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[Any]:
+    """`work(item)` for each item, the next one on another thread while the caller is busy with this one."""
+    item = next(items, None)
+    if item is None:
+        return
+    following = next(items, None)
+    if following is None:
+        yield work(item)
+        return
+    with ThreadPoolExecutor(1) as pool:
+        ready = pool.submit(work, item)
+        while following is not None:
+            done, ready = ready, pool.submit(work, following)
+            yield done.result()
+            following = next(items, None)
+        yield ready.result()
 
 
 def _chunks(items: Iterable[Any], size: int) -> Iterator[list[Any]]:

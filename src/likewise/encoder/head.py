@@ -165,6 +165,17 @@ class Head:
             vector = module(vector)
         return vector[0] if states.shape[0] else vector[0] * 0  # no token, no contribution: not even a bias
 
+    def finish(self, vectors: Float[Any, "n dim"], filled: Any) -> Float[Any, "n out"]:
+        """Apply the modules on the pooled vector to many at once; zeros where a text has no token (not `filled`).
+
+        A Dense is applied row by row, since a matrix product may round a row differently in another batch.
+        """
+        xp = array_namespace(vectors)
+        for module in self.on_pooled:
+            rows = [module(row[None, :]) for row in vectors] if isinstance(module, Dense) else [module(vectors)]
+            vectors = xp.concat(rows)
+        return xp.where(xp.asarray(filled)[:, None], vectors, xp.zeros_like(vectors))
+
     def fold(
         self, states: Float[Any, "length dim"], start: int = 0
     ) -> tuple[Float[Any, "length out"], Float[Any, "..."] | None]:
@@ -191,7 +202,7 @@ class Head:
         if self.pooling is None:
             raise InputError(
                 "this is a token-level model without pooling, so it has no pooled vectors; use embed() for its token "
-                "vectors, or load it with pooling='mean'"
+                "vectors, or load it with pooling='mean' (--pooling mean)"
             )
         return self.pooling
 

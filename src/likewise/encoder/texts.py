@@ -13,6 +13,8 @@ __all__ = ["as_texts"]
 def as_texts(texts: Any) -> Iterator[str]:
     """Yield the strings of a list, generator, array, pandas or polars column, or dataset column.
 
+    A pyarrow array is read, too.
+
     Args:
         texts: Any iterable of strings, read by position; a single string is one text.
 
@@ -31,6 +33,8 @@ def as_texts(texts: Any) -> Iterator[str]:
     except TypeError as error:
         raise InputTypeError(f"texts are a {type(texts).__name__}; give a str or an iterable of str") from error
     for position, text in enumerate(items):
+        if hasattr(text, "as_py"):  # a scalar of pyarrow
+            text = text.as_py()
         if not isinstance(text, str):
             raise InputTypeError(
                 f"text {position} is {_shown(text)} of type {type(text).__name__}, not str; drop the row or fill it in"

@@ -28,8 +28,10 @@ class Tokenized:
     """[length] vocabulary ids."""
     special: np.ndarray
     """[length] booleans: added by the tokenizer or by the prompt."""
+    n_read: int
+    """Tokens that the backbone reads, those among them that `only` leaves out."""
     n_total: int
-    """Tokens that the whole text has; more than `length` if it was cut."""
+    """Tokens that the whole text has; more than `n_read` if it was cut."""
     n_prompt: int
     """Leading tokens up to the end of the prompt, the opening special token included; 0 without prompt."""
     encoding: Any
@@ -42,7 +44,7 @@ class Tokenized:
     @property
     def truncated(self) -> bool:
         """The text was longer than the model reads."""
-        return self.n_total > len(self.ids)
+        return self.n_total > self.n_read
 
     def text_tokens(self) -> TextTokens:
         """Every token with its characters in the original text."""
@@ -106,6 +108,10 @@ class Tokenizer:
         """Number of ids, added tokens included."""
         return int(self._fast.get_vocab_size(with_added_tokens=True))
 
+    def to_json(self) -> str:
+        """The definition as it is applied: with the lower-casing and the cut that the model asks for."""
+        return str(self._fast.to_str())
+
     def id_of(self, piece: str) -> int | None:
         """Vocabulary id of a piece, or None."""
         found = self._fast.token_to_id(piece)
@@ -133,7 +139,8 @@ class Tokenizer:
             special |= ends <= len(prompt)
         cut = sum(len(piece.ids) - self._n_added for piece in encoding.overflowing)
         ids = np.asarray(encoding.ids, dtype=np.int32)
-        return Tokenized(text, ids, special, len(ids) + cut, min(n_prompt, len(ids)), encoding, len(prompt))
+        n = len(ids)
+        return Tokenized(text, ids, special, n, n + cut, min(n_prompt, n), encoding, len(prompt))
 
     def _prompt_tokens(self, prompt: str) -> int:
         if not prompt:

@@ -177,11 +177,19 @@ class Explanation:
             return readable
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)  # lone surrogates only exist escaped
 
-    def to_text(self, width: int | None = None) -> str:
-        """The table and the aligned pairs as plain text."""
+    def to_text(self, width: int | None = None, level: str = "word") -> str:
+        """The table and the aligned pairs as plain text.
+
+        Args:
+            width: Columns to fit into; by default as many as the table needs, up to 200.
+            level: What a row of the table is: "word" or "token".
+
+        Raises:
+            InputError: There is no such level.
+        """
         from likewise.explain.render.terminal import to_text
 
-        return to_text(self, width)
+        return to_text(self, width, level=level)
 
     def _repr_html_(self) -> str:
         from likewise.explain.render.html import to_html

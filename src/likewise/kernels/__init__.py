@@ -6,9 +6,10 @@ blocked     pure torch, with gradient                 triton_gpu           GPUs
 choice      which of them runs
 """
 
-from likewise.kernels.choice import rcmd_matrix, rcmd_pairs, rcmd_plans
+from likewise.kernels.choice import rcmd_matrix
 from likewise.kernels.native import instruction_set
 from likewise.kernels.plain import cosines, unit
+from likewise.kernels.rows import rcmd_pairs, rcmd_plans
 from likewise.kernels.scoring import Candidates, top_pairs
 
 __all__ = [

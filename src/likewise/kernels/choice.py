@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-import warnings
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_torch_array
+from array_api_compat import is_torch_array
 from jaxtyping import Float
 
-from likewise.errors import PlainKernelsWarning
 from likewise.kernels import native, plain
 
-__all__ = ["rcmd_matrix", "rcmd_pairs", "rcmd_plans"]
+__all__ = ["rcmd_matrix"]
 
 
 def rcmd_matrix(
@@ -38,86 +35,11 @@ def rcmd_matrix(
     """
     if is_torch_array(a):
         return _torch_matrix(a, a_offsets, b, b_offsets)
-    if _compiled(a, b, a_offsets, b_offsets):
+    if native.serves(a, b, a_offsets, b_offsets):
         from likewise.kernels.scoring import Candidates
 
         return Candidates(b, b_offsets).score(a, a_offsets)
     return plain.rcmd_matrix(a, a_offsets, b, b_offsets)
-
-
-def rcmd_pairs(
-    a: Float[Any, "total_a dim"], a_offsets: np.ndarray, b: Float[Any, "total_b dim"], b_offsets: np.ndarray
-) -> tuple[Float[Any, " n"], Float[Any, " n"]]:
-    """Both directions of RCMD row by row, `mean_i max_j` and `mean_j max_i`, differentiable for torch tensors.
-
-    Args:
-        a: [total_a, dim] token vectors, packed.
-        a_offsets: [n + 1] where each text starts.
-        b: [total_b, dim] for the right side.
-        b_offsets: [n + 1].
-
-    Returns:
-        Two vectors [n]; 0 where either text has no token.
-
-    Raises:
-        InputError: Wrong shapes or offsets; NaN or infinity in a token.
-
-    Source:
-        Lee et al. 2022 (CLRCMD), section 3.2.
-    """
-    if not _compiled(a, b):
-        return plain.rcmd_pairs(a, a_offsets, b, b_offsets)
-    if is_torch_array(a):
-        from likewise.kernels import gradients
-
-        return gradients.pairs(a, a_offsets, b, b_offsets)
-    left, _, a_offsets = native.normalised(a, a_offsets)
-    right, _, b_offsets = native.normalised(b, b_offsets)
-    forward, backward = (np.empty(len(a_offsets) - 1, np.float32) for _ in range(2))
-    nowhere = np.empty(0, np.int32)
-    native.required().score_pairs(
-        left, a_offsets, right, b_offsets, forward, backward, nowhere, nowhere, native.n_threads()
-    )
-    return forward, backward
-
-
-def rcmd_plans(
-    a: Float[Any, "total_a dim"], a_offsets: np.ndarray, b: Float[Any, "total_b dim"], b_offsets: np.ndarray
-) -> list[tuple[Float[Any, "source target"], Float[Any, "source target"]]]:
-    """Row by row, the cosines of two texts' tokens and the RCMD plan; their product sums to the score.
-
-    Args:
-        a: [total_a, dim] token vectors, packed.
-        a_offsets: [n + 1] where each text starts.
-        b: [total_b, dim] for the right side.
-        b_offsets: [n + 1].
-
-    Returns:
-        For each pair cosines and plan, [tokens of a, tokens of b] each; the plan has mass 1, and a tie sends to
-        the first nearest token.
-
-    Source:
-        Lee et al. 2022 (CLRCMD), section 3.2.
-    """
-    if is_torch_array(a) or not _compiled(a, b):
-        ends = zip(itertools.pairwise(a_offsets.tolist()), itertools.pairwise(b_offsets.tolist()), strict=True)
-        return [plain.rcmd_plan(a[start:stop], b[begin:end]) for (start, stop), (begin, end) in ends]
-    left, _, a_offsets = native.normalised(a, a_offsets)
-    right, _, b_offsets = native.normalised(b, b_offsets)
-    n = len(a_offsets) - 1
-    scores, library = np.empty((2, n), np.float32), native.required()
-    rows, columns = np.zeros(len(left), np.int32), np.zeros(len(right), np.int32)
-    library.score_pairs(left, a_offsets, right, b_offsets, *scores, rows, columns, native.n_threads())
-    plans = []
-    for (start, stop), (begin, end) in zip(itertools.pairwise(a_offsets), itertools.pairwise(b_offsets), strict=True):
-        shape = (int(stop - start), int(end - begin))
-        cosine, plan = np.empty(shape, np.float32), np.zeros(shape, np.float32)
-        library.cosines(left[start:stop], right[begin:end], cosine)
-        if cosine.size:
-            plan[np.arange(shape[0]), rows[start:stop]] = 0.5 / shape[0]
-            plan[columns[begin:end], np.arange(shape[1])] += 0.5 / shape[1]
-        plans.append((cosine, plan))
-    return plans
 
 
 def _torch_matrix(a: Any, a_offsets: np.ndarray, b: Any, b_offsets: np.ndarray) -> Any:
@@ -125,7 +47,7 @@ def _torch_matrix(a: Any, a_offsets: np.ndarray, b: Any, b_offsets: np.ndarray) 
         from likewise.kernels import triton_gpu
 
         return triton_gpu.rcmd_matrix(a, a_offsets, b, b_offsets)
-    if _compiled(a, b, a_offsets, b_offsets):
+    if native.serves(a, b, a_offsets, b_offsets):
         from likewise.kernels import gradients
 
         return gradients.matrix(a, a_offsets, b, b_offsets)
@@ -134,35 +56,7 @@ def _torch_matrix(a: Any, a_offsets: np.ndarray, b: Any, b_offsets: np.ndarray) 
     return blocked.rcmd_matrix(a, a_offsets, b, b_offsets)
 
 
-def _compiled(a: Any, b: Any, *offsets: np.ndarray) -> bool:
-    """The compiled kernels take these: on the CPU, float32 or less, and short enough for the group layout."""
-    xp = array_namespace(a, b)
-    if xp.float64 in (a.dtype, b.dtype) or (is_torch_array(a) and not (a.is_cpu and b.is_cpu)):
-        return False
-    if max((int(np.diff(one).max(initial=0)) for one in offsets), default=0) > native.LONGEST:
-        return False
-    if native.library() is None:
-        _say_once()
-        return False
-    return True
-
-
 def _has_triton() -> bool:
     from importlib.util import find_spec
 
     return find_spec("triton") is not None
-
-
-_said: list[bool] = []
-
-
-def _say_once() -> None:
-    if not _said:
-        _said.append(True)
-        warnings.warn(
-            "the compiled kernels are not in use (no C++ compiler when likewise was installed, or "
-            "LIKEWISE_KERNELS=plain): the plain ones give the same results more slowly; install a compiler and "
-            "reinstall likewise",
-            PlainKernelsWarning,
-            stacklevel=4,
-        )

@@ -12,9 +12,10 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace, is_torch_array
 from jaxtyping import Float, Int
 
-from likewise.errors import InputError
+from likewise.errors import InputError, PlainKernelsWarning, warn
 from likewise.kernels.inputs import checked_offsets, refuse_token
 
 _native: ModuleType | None
@@ -35,6 +36,7 @@ __all__ = [
     "places_dtype",
     "refuse_non_finite",
     "required",
+    "serves",
 ]
 
 LONGEST = 4096
@@ -128,3 +130,30 @@ def places_dtype(*offsets: np.ndarray) -> type[np.uint8] | type[np.uint16]:
     """The smallest integer that can point into the longest text (of at most `LONGEST` tokens)."""
     longest = max((int(np.diff(one).max(initial=0)) for one in offsets), default=0)
     return np.uint8 if longest <= 1 << 8 else np.uint16
+
+
+def serves(a: Any, b: Any, *offsets: np.ndarray) -> bool:
+    """The compiled kernels take these: on the CPU, float32 or less, and short enough for the group layout."""
+    xp = array_namespace(a, b)
+    if xp.float64 in (a.dtype, b.dtype) or (is_torch_array(a) and not (a.is_cpu and b.is_cpu)):
+        return False
+    if max((int(np.diff(one).max(initial=0)) for one in offsets), default=0) > LONGEST:
+        return False
+    if library() is None:
+        _say_once()
+        return False
+    return True
+
+
+_said: list[bool] = []
+
+
+def _say_once() -> None:
+    if not _said:
+        _said.append(True)
+        warn(
+            "the compiled kernels are not in use (no C++ compiler when likewise was installed, or "
+            "LIKEWISE_KERNELS=plain): the plain ones give the same results more slowly; install a compiler and "
+            "reinstall likewise",
+            PlainKernelsWarning,
+        )

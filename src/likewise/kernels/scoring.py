@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from likewise.errors import InputError
 from likewise.kernels import native, plain
-from likewise.kernels.choice import rcmd_pairs
+from likewise.kernels.rows import rcmd_pairs
 
 __all__ = ["Candidates", "top_pairs"]
 

@@ -23,7 +23,7 @@ from likewise.encoder import Dense, Head, Normalize, SkipTokens
 from likewise.errors import ModelError
 from likewise.pooling import MODES, Pooling
 
-__all__ = ["FolderSpec", "read_folder", "read_json"]
+__all__ = ["FolderSpec", "check_is_model", "read_folder", "read_json"]
 
 _LEGACY_MODES = {
     "pooling_mode_cls_token": "cls",
@@ -87,8 +87,9 @@ def read_folder(folder: Path) -> FolderSpec | None:
     """Read everything but the backbone's weights; None if the folder is a plain checkpoint (no modules.json).
 
     Raises:
-        ModelError: A module, an order of modules, an activation or a pooling that is not known.
+        ModelError: It is no model folder; a module, an order of modules, an activation or a pooling that is not known.
     """
+    check_is_model(folder)
     if not (folder / "modules.json").exists():
         return None
     settings = _optional_json(folder / "config_sentence_transformers.json")
@@ -125,6 +126,19 @@ def read_folder(folder: Path) -> FolderSpec | None:
         multi_vector=multi_vector,
         module_types=tuple(str(entry["type"]) for entry in entries),
     )
+
+
+def check_is_model(folder: Path) -> None:
+    """It holds config.json or modules.json.
+
+    Raises:
+        ModelError: It holds neither.
+    """
+    if not any((folder / name).exists() for name in ("config.json", "modules.json")):
+        raise ModelError(
+            f"no config.json in {folder}: it is not a model folder; name the folder that holds config.json and the "
+            "weights"
+        )
 
 
 def unknown_token(folder: Path) -> str | None:

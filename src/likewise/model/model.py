@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import replace
+import warnings
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from likewise.backbone import Backbone, load_backbone, tokenizer_json
-from likewise.encoder import Coverage, Encoder, Head, Normalize, Tokenizer, as_texts, with_markers
-from likewise.errors import InputError, ModelError
+from likewise.encoder import Coverage, Encoder, Normalize, as_texts
+from likewise.errors import EmptyTextWarning, InputError
 from likewise.explain import Explanation, Side, explain_pair
 from likewise.kernels import unit
-from likewise.model.folder import FolderSpec, read_folder, tokenizer_limit, unknown_token
+from likewise.model.devices import check_device
+from likewise.model.folder import FolderSpec
+from likewise.model.loading import load_encoder, one_precision
 from likewise.model.sources import DEFAULT, find
 from likewise.model.writing import write_folder
-from likewise.pooling import MODES, Pooling
 from likewise.similarity import RCMD, Similarity, by_name
 from likewise.types import Embeddings
 
@@ -49,6 +49,7 @@ class Model:
         revision: str | None = None,
         device: str | None = None,
         dtype: str | None = None,
+        precision: str | None = None,
         similarity: str | Similarity | None = None,
         pooling: str | None = None,
     ) -> Model:
@@ -63,6 +64,8 @@ class Model:
             revision: Branch, tag or commit on the hub.
             device: Such as "cpu" or "cuda:0"; by default the first GPU if there is one.
             dtype: "float32" (default), "bfloat16" or "float16" for the backbone.
+            precision: In place of `dtype`, and more: "int8", "int8+" (more exact, slower) or "fast" (the quickest that
+                the processor has instructions for) in the native engine.
             similarity: A name or an object; by default what the folder says, else cosine, else (without
                 pooling) RCMD.
             pooling: For a plain checkpoint, which does not say: "mean", "cls", "max", …, or "none" for a
@@ -71,22 +74,28 @@ class Model:
         Raises:
             ModelNotFoundError: Nothing of that name is at hand.
             ModelError: The folder is damaged, holds an unknown module, or needs `pooling`.
-            InputError: The similarity needs pooled vectors and the model has none.
+            InputError: There is no such device; the similarity needs pooled vectors and the model has none.
         """
-        found = find(name_or_path, revision=revision)
-        spec = _with_pooling(read_folder(found.folder), pooling, found.folder)
-        backbone = load_backbone(found.folder, device=device, dtype=dtype)
-        definition = with_markers(tokenizer_json(found.folder), spec.markers)
-        spec = replace(spec, max_length=_max_length(spec, backbone))
-        tokenizer = Tokenizer(definition, spec.max_length, lower_case=spec.lower_case, unknown=spec.unknown_token)
+        check_device(device)
+        folder = find(name_or_path, revision=revision).folder
+        encoder, spec = load_encoder(folder, pooling=pooling, device=device, precision=one_precision(dtype, precision))
         chosen = by_name(similarity or spec.similarity or ("rcmd" if spec.head.pooling is None else "cosine"))
-        _check(chosen, spec.head, tokenizer, backbone, found.folder)
-        return cls(Encoder(tokenizer, backbone, spec.head), chosen, spec, found.folder)
+        if spec.head.pooling is None and not chosen.needs_tokens:
+            raise InputError(
+                f"similarity '{chosen.name}' compares pooled vectors, and {folder.name} is a token-level model without "
+                "pooling; use similarity='rcmd' or 'transport'"
+            )
+        return cls(encoder, chosen, spec, folder)
 
     @property
     def dim(self) -> int:
         """Length of a pooled vector; of a token vector for a token-level model."""
         return self.encoder.dim
+
+    @property
+    def folder(self) -> Path:
+        """Where its files were read from."""
+        return self._source
 
     @property
     def pooled(self) -> bool:
@@ -140,20 +149,67 @@ class Model:
             InputError: An unknown option, or a token-level model.
             TruncationError: A text is too long and `on_truncate` is "raise".
         """
-        vectors = self.encoder.pooled(
+        blocks = self.stream(
+            texts,
+            prompt=prompt,
+            prompt_name=prompt_name,
+            normalize=normalize,
+            truncate_dim=truncate_dim,
+            dtype=dtype,
+            special_tokens=special_tokens,
+            on_truncate=on_truncate,
+            progress=progress,
+        )
+        vectors = np.concatenate([np.zeros((0, truncate_dim or self.dim), dtype), *blocks])
+        vectors = _as_output(vectors, to)
+        return vectors[0] if isinstance(texts, str) else vectors
+
+    def stream(
+        self,
+        texts: Any,
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        normalize: bool = False,
+        truncate_dim: int | None = None,
+        dtype: str = "float32",
+        special_tokens: bool = True,
+        on_truncate: str = "warn",
+        progress: bool | None = None,
+    ) -> Iterator[Float[np.ndarray, "some dim"]]:
+        """The vectors of `encode` in blocks, in the order of the texts: any number of texts at constant memory.
+
+        Texts are tokenized on another thread while the vectors before them are computed.
+
+        Args:
+            texts: As in `encode`; a generator is read as far as needed for the next block.
+            prompt: Put in front of each text.
+            prompt_name: Name of a stored prompt.
+            normalize: Scale to length 1.
+            truncate_dim: Keep the first dimensions only.
+            dtype: "float32", "float16" or "float64".
+            special_tokens: Let [CLS], [SEP] and the prompt take part in the pooling.
+            on_truncate: "warn" once, at the end; "raise", or "ignore".
+            progress: Show a bar on standard error.
+
+        Raises:
+            InputError: As `encode`, before the first block.
+        """
+        if dtype not in ("float32", "float16", "float64"):
+            raise InputError(f"unknown dtype {dtype!r}; known are float32, float16, float64")
+        if truncate_dim is not None:
+            if not 0 < truncate_dim <= self.dim:
+                raise InputError(f"truncate_dim {truncate_dim} is not between 1 and the model's {self.dim} dimensions")
+            normalize = normalize or Normalize in [type(module) for module in self._spec.head.on_pooled[-1:]]
+        blocks = self.encoder.stream(
             texts,
             prompt=self._prompt(prompt, prompt_name),
             special_tokens=special_tokens,
             on_truncate=on_truncate,
             progress=progress,
         )
-        if truncate_dim is not None:
-            if not 0 < truncate_dim <= self.dim:
-                raise InputError(f"truncate_dim {truncate_dim} is not between 1 and the model's {self.dim} dimensions")
-            vectors = vectors[:, :truncate_dim]
-            normalize = normalize or Normalize in [type(module) for module in self._spec.head.on_pooled[-1:]]
-        vectors = _as_output(unit(vectors) if normalize else vectors, dtype, to)
-        return vectors[0] if isinstance(texts, str) else vectors
+        cut = (block[:, :truncate_dim] for block in blocks)
+        return ((unit(block) if normalize else block).astype(dtype, copy=False) for block in cut)
 
     def embed(
         self,
@@ -246,7 +302,9 @@ class Model:
         parts = chosen.decompose(left, right)[0]
         details: dict[str, float] = {}
         if isinstance(chosen, RCMD):
-            forward, backward = chosen.directions(left, right)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", EmptyTextWarning)  # decompose has said it
+                forward, backward = chosen.directions(left, right)
             details = {"a→b": float(forward[0]), "b→a": float(backward[0])}
         return explain_pair(chosen.name, (sides[0], sides[1]), parts.cosines, parts.plan, details)
 
@@ -260,7 +318,6 @@ class Model:
             path,
             spec=self._spec,
             source=self._source,
-            weights=self.encoder.backbone.weights(),
             tokenizer=self.encoder.tokenizer.definition,
             similarity=self.similarity.name,
             backbone_dim=self.encoder.backbone.dim,
@@ -287,49 +344,12 @@ class Model:
         return self._spec.prompts[name]
 
 
-def _with_pooling(spec: FolderSpec | None, pooling: str | None, folder: Path) -> FolderSpec:
-    if spec is not None:
-        if pooling is not None:
-            raise InputError(f"{folder} says how it is pooled; pooling= is for plain checkpoints")
-        return spec
-    if pooling is None:
-        raise ModelError(
-            f"{folder} is a plain checkpoint that does not say how it is pooled; name it: pooling='mean' (or "
-            f"{', '.join(mode for mode in MODES if mode != 'mean')}), or pooling='none' for token vectors only"
-        )
-    head = Head(None if pooling == "none" else Pooling(tuple(pooling.split("+"))))
-    return FolderSpec(head, max_length=tokenizer_limit(folder), unknown_token=unknown_token(folder))
-
-
-def _max_length(spec: FolderSpec, backbone: Backbone) -> int | None:
-    known = [limit for limit in (spec.max_length, backbone.max_length) if limit]
-    return min(known) if known else None
-
-
-def _check(similarity: Similarity, head: Head, tokenizer: Tokenizer, backbone: Backbone, folder: Path) -> None:
-    if head.pooling is None and not similarity.needs_tokens:
-        raise InputError(
-            f"similarity '{similarity.name}' compares pooled vectors, and {folder.name} is a token-level model without "
-            "pooling; use similarity='rcmd' or 'transport'"
-        )
-    head.dims(backbone.dim)
-    known = backbone.vocabulary
-    if known is not None and tokenizer.size > known:
-        raise ModelError(
-            f"the tokenizer of {folder} has {tokenizer.size} ids and its backbone only {known}: they belong to "
-            "different models; fetch both from one place"
-        )
-
-
 def _widened(embeddings: Embeddings) -> Embeddings:
     weights = None if embeddings.weights is None else embeddings.weights.astype(np.float64)
     return Embeddings(embeddings.tokens.astype(np.float64), embeddings.offsets, weights)
 
 
-def _as_output(vectors: np.ndarray, dtype: str, to: str) -> Any:
-    if dtype not in ("float32", "float16", "float64"):
-        raise InputError(f"unknown dtype {dtype!r}; known are float32, float16, float64")
-    vectors = vectors.astype(dtype, copy=False)
+def _as_output(vectors: np.ndarray, to: str) -> Any:
     if to == "numpy":
         return vectors
     if to == "torch":

@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from likewise.backbone import serving
 from likewise.encoder import Dense
 from likewise.errors import ModelError
 from likewise.files import sha256
-from likewise.model.folder import FolderSpec, read_folder, read_json, tokenizer_limit
+from likewise.model.folder import FolderSpec, check_is_model, read_folder, read_json, tokenizer_limit
 from likewise.model.sources import DEFAULT, find
 
 __all__ = ["File", "Report", "inspect"]
@@ -61,7 +62,7 @@ class Report:
     architecture: str
     """Class and type that config.json names."""
     modules: tuple[str, ...]
-    """The chain behind the backbone, in words; empty for a plain checkpoint."""
+    """The chain behind the backbone, in words; empty for a plain checkpoint, and where it cannot be read."""
     pooling: str
     """Its pooling, or what is missing."""
     similarity: str
@@ -72,6 +73,8 @@ class Report:
     """Prompts by name."""
     licence: str
     """As the model card states it."""
+    served_by: str
+    """What would compute it on this machine's CPU, and why."""
     would_run: str
     """Code that loading would run."""
     loadable: str
@@ -99,11 +102,12 @@ def inspect(name_or_path: str | os.PathLike[str] = DEFAULT, *, revision: str | N
         source=found.source,
         architecture=f"{', '.join(config.get('architectures') or ['unknown'])} ({config.get('model_type', 'unknown')})",
         modules=_chain(spec),
-        pooling=_pooling(spec),
+        pooling=_pooling(spec, problem),
         similarity=(spec and spec.similarity) or ("rcmd" if spec and spec.head.pooling is None else "cosine"),
         max_length=spec.max_length if spec else tokenizer_limit(folder) or config.get("max_position_embeddings"),
         prompts=dict(spec.prompts) if spec else {},
         licence=_licence(folder),
+        served_by="nothing" if problem.startswith("no") else serving(folder),
         would_run="nothing: no pickle is read and no code of the folder is run",
         loadable=problem or "yes",
         files=tuple(_file(folder, path) for path in sorted(folder.rglob("*")) if path.is_file()),
@@ -114,6 +118,7 @@ def _read(folder: Path) -> tuple[dict[str, Any], FolderSpec | None, str]:
     """config.json, the modules, and why the folder does not load ("" if it does)."""
     config: dict[str, Any] = {}
     try:
+        check_is_model(folder)
         config = read_json(folder / "config.json")
         spec = read_folder(folder)
     except ModelError as error:
@@ -140,9 +145,11 @@ def _chain(spec: FolderSpec | None) -> tuple[str, ...]:
     return ("Transformer", *chain, *(words(module, "the pooled vector") for module in spec.head.on_pooled))
 
 
-def _pooling(spec: FolderSpec | None) -> str:
+def _pooling(spec: FolderSpec | None, problem: str) -> str:
+    if spec is None and problem.startswith("no"):
+        return "not known"
     if spec is None:
-        return "not stored: name one when loading, such as pooling='mean'"
+        return "not stored: name one when loading, such as pooling='mean' (--pooling mean on the command line)"
     return "+".join(spec.head.pooling.modes) if spec.head.pooling else "none: a token-level model"
 
 

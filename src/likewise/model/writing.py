@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,9 @@ _KEPT = (
     "LICENSE",
 )
 """Files that go into the new folder byte by byte."""
+
+_WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
+"""The backbone's weights, byte by byte too, in one file or many."""
 
 _LEGACY_KEYS = {
     "cls": "pooling_mode_cls_token",
@@ -74,7 +76,6 @@ def write_folder(
     *,
     spec: FolderSpec,
     source: Path,
-    weights: Mapping[str, Any],
     tokenizer: str,
     similarity: str,
     backbone_dim: int,
@@ -84,8 +85,7 @@ def write_folder(
     Args:
         path: Target; an older model folder there is replaced.
         spec: Modules, prompts, lengths.
-        source: The folder that the model came from; its tokenizer files, config and card are kept.
-        weights: Tensors of the backbone by name.
+        source: The folder that the model came from; its weights, tokenizer files, config and card are kept.
         tokenizer: The tokenizer's definition as JSON.
         similarity: Name of the similarity to keep.
         backbone_dim: Length of a token state.
@@ -93,18 +93,12 @@ def write_folder(
     Raises:
         InputError: The target holds other files, or cannot be written.
     """
-    from safetensors.torch import save_file
-
     with atomic_folder(path, marker="modules.json") as target:
-        for name in _KEPT:
+        weights = [path.name for pattern in _WEIGHTS for path in source.glob(pattern)]
+        for name in (*_KEPT, *weights):
             if (source / name).is_file():
                 shutil.copyfile(source / name, target / name)
         (target / "tokenizer.json").write_text(tokenizer, encoding="utf-8")
-        save_file(
-            {name: tensor.contiguous() for name, tensor in weights.items()},
-            target / "model.safetensors",
-            metadata={"format": "pt"},
-        )
         _write_json(
             target / "sentence_bert_config.json",
             {"max_seq_length": spec.max_length, "do_lower_case": spec.lower_case, **spec.multi_vector},

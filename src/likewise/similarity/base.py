@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from jaxtyping import Float
 
-from likewise.errors import EmptyTextWarning, InputError
+from likewise.errors import EmptyTextWarning, InputError, warn
 from likewise.types import Embeddings
 
 __all__ = ["Decomposition", "Similarity", "check_same_dim", "check_same_rows", "warn_if_empty"]
@@ -107,8 +106,8 @@ def warn_if_empty(*sides: Embeddings) -> None:
     """Say once that a text has no token, so that its score is the documented 0."""
     n_empty = sum(int(np.count_nonzero(side.lengths == 0)) for side in sides)
     if n_empty:
-        warnings.warn(
-            f"{n_empty} of the texts have no token (an empty text without special tokens): their score is 0",
+        warn(
+            f"{n_empty} of the texts {'has' if n_empty == 1 else 'have'} no token (an empty text without special "
+            "tokens): the score with such a text is 0",
             EmptyTextWarning,
-            stacklevel=3,
         )

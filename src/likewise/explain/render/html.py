@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from likewise.explain.render.numbers import DIGITS, printed
+from likewise.explain.render.numbers import DIGITS, cut, printed
 from likewise.explain.words import Word
 
 if TYPE_CHECKING:
-    from likewise.explain.explanation import Explanation
+    from likewise.explain.explanation import Explanation, Side
 
 __all__ = ["to_html", "to_page"]
 
@@ -24,33 +24,38 @@ _STYLE = """
 .likewise thead th{font-weight:600;border-bottom:1px solid #bbb}
 .likewise tbody th{text-align:left;font-weight:600}
 .likewise tfoot th,.likewise tfoot td{border-top:1px solid #bbb;color:#555}
+.likewise .pairs .left{text-align:left}
 .likewise .special{color:#777;font-weight:400;font-style:italic}
 .likewise .score{font-size:17px;margin:4px 0}
 .likewise .score b{font-variant-numeric:tabular-nums}
 .likewise td{font-variant-numeric:tabular-nums}
-.likewise .only{background:#f3d9d6;border-radius:3px;padding:0 2px}
+.likewise .text{margin:4px 0}
+.likewise .text b{display:inline-block;min-width:1.6em;color:#666}
+.likewise .only{background:#f3d9d6;border-radius:3px;padding:0 2px;text-decoration:underline wavy #b3261e 1px}
 .likewise .both{background:#d6ead9;border-radius:3px;padding:0 2px}
 .likewise .note{color:#666;font-size:12.5px}
+.likewise .cut{color:#8a5a00;font-size:12.5px;margin:4px 0}
+.likewise tr>:first-child{position:sticky;left:0;background:#fff}
+.likewise tr>:last-child{position:sticky;right:0;background:#fff}
+.likewise .pairs tr>*{position:static}
 """
 
 
 def to_html(explanation: Explanation) -> str:
-    """A fragment: both texts with matched and unmatched words marked, and the word table that adds up."""
+    """A fragment: both texts with matched and unmatched words marked, the word table that adds up, aligned pairs."""
     words = explanation.words
     units = printed(words.contributions)
     aligned = ({pair.a for pair in explanation.alignments}, {pair.b for pair in explanation.alignments})
-    texts = "".join(
-        f"<p>{_marked(side.text, side_words, found)}</p>"
-        for side, side_words, found in zip((explanation.a, explanation.b), (words.a, words.b), aligned, strict=True)
-    )
+    sides = zip("ab", (explanation.a, explanation.b), (words.a, words.b), aligned, strict=True)
+    texts = "".join(_text(*side) for side in sides)
     details = " · ".join(f"{escape(name)} {value:.{DIGITS}f}" for name, value in explanation.details.items())
     return (
         f'<div class="likewise"><style>{_STYLE}</style>{texts}'
         f'<p class="score">{escape(explanation.similarity)} <b>{_decimal(units.sum())}</b> '
         f'<span class="note">{details}</span></p>'
-        f'<div class="scroll">{_table(words.a, words.b, units)}</div>'
-        '<p class="note"><span class="both">matched</span> <span class="only">unmatched</span> · '
-        "rows: first text, columns: second text; the cells add up to the score</p></div>"
+        f'<div class="scroll">{_table(words.a, words.b, units)}</div>{_pairs(explanation, units)}'
+        '<p class="note"><span class="both">has a partner</span> <span class="only">has none</span> · '
+        "rows: a, columns: b; the cells add up to the score</p></div>"
     )
 
 
@@ -61,6 +66,26 @@ def to_page(explanations: Sequence[Explanation], title: str = "likewise") -> str
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
         f'content="width=device-width,initial-scale=1"><title>{escape(title)}</title></head>\n<body>{body}</body></html>\n'
     )
+
+
+def _text(name: str, side: Side, words: Sequence[Word], aligned: set[int]) -> str:
+    notice = f'<p class="cut">{cut(name, side)}</p>' if side.truncated else ""
+    return f'<p class="text"><b>{name}</b>{_marked(side.text, words, aligned)}</p>{notice}'
+
+
+def _pairs(explanation: Explanation, units: np.ndarray) -> str:
+    """The words that are each other's partner, as a table of its own."""
+    words = explanation.words
+    lines = "".join(
+        f"<tr><td>{escape(_readable(words.a[pair.a].text))}</td><td>~</td>"
+        f'<td class="left">{escape(_readable(words.b[pair.b].text))}</td>'
+        f"<td>{_decimal(units[pair.a, pair.b])}</td><td>{pair.cosine:.2f}</td></tr>"
+        for pair in explanation.alignments
+    )
+    if not lines:
+        return ""
+    head = '<tr><th>a</th><th></th><th class="left">b</th><th>adds</th><th>cosine</th></tr>'
+    return f'<table class="pairs"><thead>{head}</thead><tbody>{lines}</tbody></table>'
 
 
 def _table(rows: Sequence[Word], columns: Sequence[Word], units: np.ndarray) -> str:

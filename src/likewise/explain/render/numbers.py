@@ -1,13 +1,16 @@
-"""Rounded numbers that still add up."""
+"""What every picture says alike: rounded numbers that still add up, and that a text was cut."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-__all__ = ["DIGITS", "printed"]
+if TYPE_CHECKING:
+    from likewise.explain.explanation import Side
+
+__all__ = ["DIGITS", "cut", "printed"]
 
 DIGITS = 4
 """Decimals that a table shows."""
@@ -25,3 +28,8 @@ def printed(table: Float[Any, "rows columns"], digits: int = DIGITS) -> Int[np.n
     order = np.argsort(-(scaled - floors), axis=None, kind="stable")[: max(units, 0)]
     floors.reshape(-1)[order] += 1
     return floors.astype(np.int64)
+
+
+def cut(name: str, side: Side) -> str:
+    """The notice that side `name` is longer than the model reads."""
+    return f"{name} was cut: the model reads its first {len(side.tokens)} tokens only"

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import io
+import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from likewise.explain.render.numbers import DIGITS, printed
+from likewise.errors import InputError
+from likewise.explain.render.numbers import DIGITS, cut, printed
 
 if TYPE_CHECKING:
     from likewise.explain.explanation import Explanation
 
 __all__ = ["to_console", "to_text"]
 
-_CELL = DIGITS + 3
 _WIDEST_LABEL = 14
+_WIDEST_TEXT = 200
+_JOINER = "\u200d"
 
 
 def to_console(explanation: Explanation, console: Console, *, level: str = "word") -> None:
@@ -29,7 +33,12 @@ def to_console(explanation: Explanation, console: Console, *, level: str = "word
         explanation: What to print.
         console: Where; a narrow one gets a list of the words of `a` instead of the full table.
         level: "word" or "token".
+
+    Raises:
+        InputError: There is no such level.
     """
+    if level not in ("word", "token"):
+        raise InputError(f"unknown level {level!r}; known are word, token")
     if level == "word":
         words = explanation.words
         rows, columns = ([w.text for w in words.a], [w.text for w in words.b])
@@ -41,15 +50,12 @@ def to_console(explanation: Explanation, console: Console, *, level: str = "word
     console.print(Text.assemble(("b  ", "dim"), _clean(explanation.b.text)), soft_wrap=True)
     for name, side in (("a", explanation.a), ("b", explanation.b)):
         if side.truncated:
-            console.print(
-                Text(f"   {name} was cut: the model reads its first {len(side.tokens)} tokens only", "yellow")
-            )
+            console.print(Text(f"   {cut(name, side)}", "yellow"))
     details = "".join(f"   {name} {value:.{DIGITS}f}" for name, value in explanation.details.items())
     score = Text.assemble((f"{explanation.similarity} ", "bold"), (_decimal(units.sum()), "bold"), (details, "dim"))
     console.print(score)
     console.print()
-    needed = max(map(len, map(_label, rows)), default=0) + (len(columns) + 1) * (_CELL + 1) + 4
-    if needed <= console.width:
+    if _table_width(rows, columns, units) <= console.width:
         console.print(_full_table(rows, columns, units))
     else:
         console.print(_narrow_table(explanation, rows, columns, units))
@@ -57,13 +63,19 @@ def to_console(explanation: Explanation, console: Console, *, level: str = "word
 
 
 def to_text(explanation: Explanation, width: int | None = None, *, level: str = "word") -> str:
-    """The same as plain text, without colour, as wide as the table needs unless `width` is given."""
-    tokens = len(explanation.b.tokens)
-    console = Console(file=io.StringIO(), width=width or 40 + (tokens + 2) * (_CELL + _WIDEST_LABEL), color_system=None)
+    """The same as plain text, without colour, and at most 200 columns wide unless `width` is given."""
+    console = Console(file=io.StringIO(), width=width or _WIDEST_TEXT, color_system=None)
     to_console(explanation, console, level=level)
     stream = console.file
     assert isinstance(stream, io.StringIO)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+def _table_width(rows: Sequence[str], columns: Sequence[str], units: np.ndarray) -> int:
+    numbers = np.concatenate([units.reshape(-1), units.sum(0), units.sum(1), [units.sum()]])
+    cell = max(len(_decimal(extreme)) for extreme in (numbers.min(), numbers.max()))
+    labels = [max(cell_len(_label(name)), cell) + 1 for name in columns]
+    return max(cell_len(_label(name)) for name in (*rows, "sum")) + 1 + sum(labels) + cell + 1
 
 
 def _full_table(rows: Sequence[str], columns: Sequence[str], units: np.ndarray) -> Table:
@@ -114,11 +126,10 @@ def _print_alignments(explanation: Explanation, console: Console) -> None:
                 f"{pair.cosine:.2f}",
             )
         console.print(table)
-    for name, side, positions in zip("ab", (words.a, words.b), explanation.unmatched, strict=True):
+    for other, side, positions in zip("ba", (words.a, words.b), explanation.unmatched, strict=True):
         if positions:
-            console.print(
-                Text.assemble((f"only in {name}  ", "dim"), " · ".join(_clean(side[i].text) for i in positions))
-            )
+            lonely = " · ".join(_clean(side[i].text) for i in positions)
+            console.print(Text.assemble((f"no partner in {other}: ", "dim"), lonely))
 
 
 def _heat(unit: int, strongest: int) -> Text:
@@ -141,4 +152,14 @@ def _label(text: str) -> str:
 
 def _clean(text: str) -> str:
     """Keep control characters and lone surrogates off the terminal."""
-    return "".join(sign if sign.isprintable() else " " if sign.isspace() else "\ufffd" for sign in text)
+    return "".join(
+        sign if sign.isprintable() or _joins(text, i) else " " if sign.isspace() else "\ufffd"
+        for i, sign in enumerate(text)
+    )
+
+
+def _joins(text: str, i: int) -> bool:
+    """A joiner that makes one emoji of its two neighbours."""
+    if text[i] != _JOINER or not 0 < i < len(text) - 1:
+        return False
+    return unicodedata.category(text[i - 1]) in ("So", "Sk", "Mn") and unicodedata.category(text[i + 1]) == "So"

@@ -1,0 +1,264 @@
+#include "encoder.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <new>
+#include <numeric>
+
+#include "parallel.hpp"
+#include "rcmd.hpp"
+
+namespace likewise {
+namespace {
+
+constexpr int64_t kTokensATask = 128;  // what one thread carries through all layers at a time
+
+const EncoderKernels& kernels() {
+    const std::string name = active().name;
+    if (name == "avx512") return *avx512_encoder();
+    if (name == "avx2") return *avx2_encoder();
+    return portable_encoder();
+}
+
+Norm norm_of(const float* weight, const float* bias, int64_t n) { return {{weight, weight + n}, {bias, bias + n}}; }
+
+}  // namespace
+
+void Encoder::Free::operator()(char* p) const { ::operator delete(p, std::align_val_t(64)); }
+
+// Memory of one task. A buffer's row is as wide as its name says: hidden, 3 hidden, or the feed-forward width.
+struct Encoder::Work {
+    std::vector<float> x, qkv, context, feed, scratch, scales, lows;
+    std::vector<char> converted;
+    float* ranges = nullptr;  // where the ranges of the next layer's input are kept, while they are looked for
+
+    Work(const Shape& shape, int64_t rows, int64_t longest, int64_t word_dim) {
+        const int64_t widest = std::max({shape.feed, shape.hidden, word_dim});
+        x.resize(size_t(rows * shape.hidden));
+        qkv.resize(size_t(rows * 3 * shape.hidden));
+        context.resize(size_t(rows * std::max(shape.hidden, word_dim)));
+        feed.resize(size_t(rows * shape.feed));
+        scratch.resize(size_t(attention_scratch(longest, shape.hidden / shape.heads)));
+        scales.resize(size_t(rows));
+        lows.resize(size_t(rows));
+        converted.resize(size_t(rows * widest * 2));
+    }
+
+    void apply(const Linear& layer, const float* from, int64_t rows, float* to, Finish finish) {
+        if (ranges) observe(from, rows, layer.k);
+        Activations given{from, nullptr, nullptr};
+        if (layer.precision != Precision::float32) {
+            kernels().convert(layer, from, rows, converted.data(), scales.data(), lows.data());
+            given = {converted.data(), scales.data(), lows.data()};
+        }
+        kernels().linear(layer, given, rows, to, finish);
+    }
+
+    void observe(const float* from, int64_t rows, int64_t k) {
+        float *low = ranges, *high = ranges + k;
+        for (int64_t row = 0; row < rows; ++row)
+            for (int64_t c = 0; c < k; ++c) {
+                low[c] = std::min(low[c], from[row * k + c]);
+                high[c] = std::max(high[c], from[row * k + c]);
+            }
+        ranges += 2 * k;
+    }
+};
+
+Encoder::Encoder(const Shape& shape, const float* words, int64_t word_dim) : shape_(shape), words_(words), word_dim_(word_dim) {}
+
+const float* Encoder::keep(const float* values, int64_t n) {
+    kept_.emplace_back(new float[size_t(n)]);
+    std::copy(values, values + n, kept_.back().get());
+    n_bytes_ += n * 4;
+    return kept_.back().get();
+}
+
+void Encoder::positions(const float* table) { positions_ = keep(table, shape_.positions * word_dim_); }
+void Encoder::embedding_norm(const float* weight, const float* bias) { embedding_norm_ = norm_of(weight, bias, word_dim_); }
+void Encoder::projection(const float* weight, const float* bias) {
+    projection_ = pack(weight, bias, shape_.hidden, word_dim_, Precision::float32, nullptr, nullptr);
+}
+void Encoder::distances(const float* table, int64_t reach) {
+    distances_ = keep(table, shape_.heads * (2 * reach - 1));
+    reach_ = reach;
+}
+
+// weights: query, key, value, output, up, down, each [n][k] as stored; norms: weight and bias after either half.
+// precisions, shifts, smooths: of the four layers qkv, output, up, down.
+void Encoder::add_layer(const float* const (&weights)[6], const float* const (&biases)[6], const float* const (&norms)[4],
+                        const Precision (&precisions)[4], const float* const (&shifts)[4], const float* const (&smooths)[4]) {
+    const int64_t h = shape_.hidden, f = shape_.feed;
+    std::vector<float> qkv(size_t(3 * h * h)), bias(size_t(3 * h));
+    for (int part = 0; part < 3; ++part) {
+        std::copy(weights[part], weights[part] + h * h, qkv.begin() + part * h * h);
+        std::copy(biases[part], biases[part] + h, bias.begin() + part * h);
+    }
+    Layer layer;
+    layer.qkv = pack(qkv.data(), bias.data(), 3 * h, h, precisions[0], shifts[0], smooths[0]);
+    layer.out = pack(weights[3], biases[3], h, h, precisions[1], shifts[1], smooths[1]);
+    layer.up = pack(weights[4], biases[4], f, h, precisions[2], shifts[2], smooths[2]);
+    layer.down = pack(weights[5], biases[5], h, f, precisions[3], shifts[3], smooths[3]);
+    layer.after_attention = norm_of(norms[0], norms[1], h);
+    layer.after_feed = norm_of(norms[2], norms[3], h);
+    layers_.push_back(std::move(layer));
+}
+
+Linear Encoder::pack(const float* weight, const float* bias, int64_t n, int64_t k, Precision precision, const float* shift,
+                     const float* smooth) {
+    if (precision != Precision::int8) shift = smooth = nullptr;  // other formats need neither
+    Linear layer;
+    layer.n = n;
+    layer.k = k;
+    layer.precision = precision;
+    const int64_t bytes = n * k * bytes_of(precision), pack = precision == Precision::float32 ? 1 : precision == Precision::bfloat16 ? 2 : 4;
+    panels_.emplace_back(static_cast<char*>(::operator new(size_t(bytes), std::align_val_t(64))));
+    char* panel = panels_.back().get();
+    n_bytes_ += bytes;
+    std::vector<float> row(static_cast<size_t>(k)), moved(bias, bias + n), scales(static_cast<size_t>(n)), sums(scales);
+    for (int64_t c = 0; c < n; ++c) {
+        for (int64_t e = 0; e < k; ++e) {
+            row[size_t(e)] = weight[c * k + e];
+            if (shift) moved[size_t(c)] += weight[c * k + e] * shift[e];
+            if (smooth) row[size_t(e)] /= smooth[e];
+        }
+        float most = 0;
+        for (const float w : row) most = std::max(most, std::fabs(w));
+        scales[size_t(c)] = most / 127;
+        const float inverse = most > 0 ? 127 / most : 0;
+        for (int64_t e = 0; e < k; ++e) {
+            const int64_t at = (c / kGroup * k + e / pack * pack) * kGroup + c % kGroup * pack + e % pack;
+            if (precision == Precision::float32) {
+                reinterpret_cast<float*>(panel)[at] = row[size_t(e)];
+            } else if (precision == Precision::bfloat16) {
+                uint32_t bits;
+                std::memcpy(&bits, &row[size_t(e)], sizeof bits);
+                reinterpret_cast<uint16_t*>(panel)[at] = uint16_t((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+            } else {
+                const int code = int(std::nearbyint(row[size_t(e)] * inverse));
+                reinterpret_cast<int8_t*>(panel)[at] = int8_t(code);
+                sums[size_t(c)] += float(code);
+            }
+        }
+    }
+    layer.panel = panel;
+    layer.bias = keep(moved.data(), n);
+    if (precision == Precision::int8) {
+        layer.scales = keep(scales.data(), n);
+        layer.sums = keep(sums.data(), n);
+        if (smooth) {
+            layer.shift = keep(shift, k);
+            layer.smooth = keep(smooth, k);
+        }
+    }
+    return layer;
+}
+
+void Encoder::embed(Work& work, const int32_t* ids, const int64_t* offsets, const std::vector<int64_t>& order, size_t first,
+                    size_t last) const {
+    float* to = projection_.panel ? work.context.data() : work.x.data();
+    int64_t rows = 0;
+    for (size_t at = first; at < last; ++at) {
+        const int64_t start = offsets[order[at]], length = offsets[order[at] + 1] - start;
+        for (int64_t t = 0; t < length; ++t, ++rows) {
+            const float* word = words_ + int64_t(ids[start + t]) * word_dim_;
+            const float* position = positions_ + (t + shape_.first_position) * word_dim_;
+            for (int64_t k = 0; k < word_dim_; ++k) to[rows * word_dim_ + k] = word[k] + position[k];
+        }
+    }
+    kernels().normalise(to, rows, word_dim_, embedding_norm_.weight.data(), embedding_norm_.bias.data(), shape_.epsilon);
+    if (projection_.panel) work.apply(projection_, to, rows, work.x.data(), Finish::bias);
+}
+
+void Encoder::texts(Work& work, const int32_t* ids, const int64_t* offsets, const std::vector<int64_t>& order, size_t first,
+                    size_t last, float* tokens, float* pooled, bool cls) const {
+    const int64_t h = shape_.hidden;
+    float* const ranges = work.ranges;
+    work.ranges = nullptr;
+    embed(work, ids, offsets, order, first, last);
+    work.ranges = ranges;
+    int64_t rows = 0;
+    for (size_t at = first; at < last; ++at) rows += offsets[order[at] + 1] - offsets[order[at]];
+    const Finish activation = shape_.activation == Activation::gelu        ? Finish::gelu
+                              : shape_.activation == Activation::gelu_tanh ? Finish::gelu_tanh
+                                                                           : Finish::relu;
+    for (const Layer& layer : layers_) {
+        work.apply(layer.qkv, work.x.data(), rows, work.qkv.data(), Finish::bias);
+        int64_t row = 0;
+        for (size_t at = first; at < last; ++at) {
+            const int64_t length = offsets[order[at] + 1] - offsets[order[at]];
+            kernels().attend(work.qkv.data() + row * 3 * h, length, h, shape_.heads, distances_, reach_, work.scratch.data(),
+                             work.context.data() + row * h);
+            row += length;
+        }
+        work.apply(layer.out, work.context.data(), rows, work.x.data(), Finish::residual);
+        kernels().normalise(work.x.data(), rows, h, layer.after_attention.weight.data(), layer.after_attention.bias.data(),
+                            shape_.epsilon);
+        work.apply(layer.up, work.x.data(), rows, work.feed.data(), activation);
+        work.apply(layer.down, work.feed.data(), rows, work.x.data(), Finish::residual);
+        kernels().normalise(work.x.data(), rows, h, layer.after_feed.weight.data(), layer.after_feed.bias.data(), shape_.epsilon);
+    }
+    int64_t row = 0;
+    for (size_t at = first; at < last; ++at) {
+        const int64_t text = order[at], length = offsets[text + 1] - offsets[text];
+        const float* states = work.x.data() + row * h;
+        if (tokens) std::copy(states, states + length * h, tokens + offsets[text] * h);
+        if (pooled) {
+            float* sum = pooled + text * h;
+            std::copy(states, states + h, sum);
+            if (!cls) {
+                for (int64_t t = 1; t < length; ++t)
+                    for (int64_t k = 0; k < h; ++k) sum[k] += states[t * h + k];
+                for (int64_t k = 0; k < h; ++k) sum[k] /= float(length);
+            }
+        }
+        row += length;
+    }
+}
+
+void Encoder::run(const int32_t* ids, const int64_t* offsets, int64_t n, float* tokens, float* pooled, bool cls,
+                  int n_threads) const {
+    std::vector<int64_t> order;
+    for (int64_t text = 0; text < n; ++text)
+        if (offsets[text + 1] > offsets[text]) order.push_back(text);
+        else if (pooled) std::fill(pooled + text * shape_.hidden, pooled + (text + 1) * shape_.hidden, 0.0f);
+    const auto length = [&](int64_t text) { return offsets[text + 1] - offsets[text]; };
+    // Longest first, so that no thread is left with a long text at the end.
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return length(a) > length(b); });
+    std::vector<size_t> starts{0};
+    int64_t rows = 0, most = 1;
+    for (size_t at = 0; at < order.size(); ++at) {
+        if (rows && rows + length(order[at]) > kTokensATask) {
+            starts.push_back(at);
+            rows = 0;
+        }
+        rows += length(order[at]);
+        most = std::max(most, rows);
+    }
+    if (order.empty()) return;
+    starts.push_back(order.size());
+    const int64_t longest = length(order[0]);
+    std::vector<std::unique_ptr<Work>> work(static_cast<size_t>(std::max(n_threads, 1)));
+    parallel(int64_t(starts.size()) - 1, n_threads, [&](int64_t task, int thread) {
+        auto& mine = work[size_t(thread)];
+        if (!mine) mine = std::make_unique<Work>(shape_, most, longest, word_dim_);
+        texts(*mine, ids, offsets, order, starts[size_t(task)], starts[size_t(task) + 1], tokens, pooled, cls);
+    });
+}
+
+std::vector<float> Encoder::ranges(const int32_t* ids, const int64_t* offsets, int64_t n) const {
+    std::vector<float> found(layers_.size() * size_t(2 * (3 * shape_.hidden + shape_.feed)));
+    for (int64_t text = 0; text < n; ++text) {
+        const int64_t length = offsets[text + 1] - offsets[text];
+        if (!length) continue;
+        Work work(shape_, length, length, word_dim_);
+        work.ranges = found.data();
+        texts(work, ids, offsets, {text}, 0, 1, nullptr, nullptr, false);
+    }
+    return found;
+}
+
+int64_t Encoder::n_bytes() const { return n_bytes_; }
+
+}  // namespace likewise

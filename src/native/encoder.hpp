@@ -1,0 +1,124 @@
+// A transformer encoder of the BERT family on packed texts.
+//
+// Every thread carries a few whole texts (about 128 tokens) through all layers: no padding, no mask, no barrier.
+// A token's numbers depend on its own text only, so a text gives the same bytes whatever it is batched with.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "layout.hpp"
+
+namespace likewise {
+
+enum class Activation : int { gelu = 0, gelu_tanh = 1, relu = 2 };
+
+// A linear layer, packed like a group of candidates: panel[n / 16][k / pack][16][pack].
+struct Linear {
+    const void* panel = nullptr;
+    const float* bias = nullptr;    // [n]
+    const float* scales = nullptr;  // [n] int8 only: of each output channel
+    const float* sums = nullptr;    // [n] int8 only: sum of the codes of each channel
+    const float* shift = nullptr;   // [k] int8 only: subtracted from the input, or null
+    const float* smooth = nullptr;  // [k] int8 only: multiplied with the shifted input, or null
+    int64_t k = 0, n = 0;           // both multiples of 16
+    Precision precision = Precision::float32;
+};
+
+// Rows of activations in the number format of a layer; int8: x is about scale * code + low.
+struct Activations {
+    const void* values;
+    const float* scales;
+    const float* lows;
+};
+
+// What happens to a row of a layer's output while it is in registers.
+enum class Finish : int { bias = 0, residual = 1, gelu = 2, gelu_tanh = 3, relu = 4 };
+
+// Inference kernels of one instruction set.
+struct EncoderKernels {
+    // out[row][n] = finish(x . w + bias); `residual` is out's own earlier content where the finish says so.
+    void (*linear)(const Linear& layer, const Activations& x, int64_t rows, float* out, Finish finish);
+    // Rows of k floats into the layer's number format.
+    void (*convert)(const Linear& layer, const float* x, int64_t rows, void* values, float* scales, float* lows);
+    // Every row to mean 0 and variance 1, then times weight plus bias.
+    void (*normalise)(float* x, int64_t rows, int64_t n, const float* weight, const float* bias, float epsilon);
+    // Attention of one text: qkv[length][3][hidden] -> out[length][hidden]. `distance`: bias by head and relative
+    // position, [heads][2 * reach - 1], or null. scratch: floats, at least attention_scratch(length, head_dim).
+    void (*attend)(const float* qkv, int64_t length, int64_t hidden, int64_t heads, const float* distance, int64_t reach,
+                   float* scratch, float* out);
+};
+
+inline int64_t attention_scratch(int64_t length, int64_t head_dim) {
+    const int64_t keys = (length + kAlign - 1) / kAlign * kAlign;
+    return keys * head_dim + 8 * keys;
+}
+
+const EncoderKernels& portable_encoder();
+const EncoderKernels* avx2_encoder();
+const EncoderKernels* avx512_encoder();
+
+struct Norm {
+    std::vector<float> weight, bias;
+};
+
+struct Layer {
+    Linear qkv, out, up, down;
+    Norm after_attention, after_feed;
+};
+
+struct Shape {
+    int64_t hidden, heads, feed, vocabulary, positions, first_position;
+    float epsilon;
+    Activation activation;
+};
+
+// The whole model. Word vectors are read in place from the weight file's memory; all else is packed here, once.
+class Encoder {
+public:
+    Encoder(const Shape& shape, const float* words, int64_t word_dim);
+    Encoder(const Encoder&) = delete;
+
+    void positions(const float* table);                         // [positions][word_dim], or null; token type added in
+    void embedding_norm(const float* weight, const float* bias);
+    void projection(const float* weight, const float* bias);    // word_dim to hidden (ELECTRA)
+    void distances(const float* table, int64_t reach);          // [heads][2 * reach - 1] (MPNet)
+    void add_layer(const float* const (&weights)[6], const float* const (&biases)[6], const float* const (&norms)[4],
+                   const Precision (&precisions)[4], const float* const (&shifts)[4], const float* const (&smooths)[4]);
+
+    // tokens[total][hidden], or pooled[n][hidden] (mean where `cls` is false), or both; null where not wanted.
+    void run(const int32_t* ids, const int64_t* offsets, int64_t n, float* tokens, float* pooled, bool cls, int n_threads) const;
+
+    // Smallest and largest value of each input channel of the four layers of every block, over these texts:
+    // for each block low and high of qkv [hidden], output [hidden], up [hidden], down [feed], one behind the other.
+    std::vector<float> ranges(const int32_t* ids, const int64_t* offsets, int64_t n) const;
+
+    int64_t n_bytes() const;
+
+private:
+    struct Work;
+    void texts(Work& work, const int32_t* ids, const int64_t* offsets, const std::vector<int64_t>& order, size_t first,
+               size_t last, float* tokens, float* pooled, bool cls) const;
+    void embed(Work& work, const int32_t* ids, const int64_t* offsets, const std::vector<int64_t>& order, size_t first,
+               size_t last) const;
+    Linear pack(const float* weight, const float* bias, int64_t n, int64_t k, Precision precision, const float* shift,
+                const float* smooth);
+    const float* keep(const float* values, int64_t n);
+
+    Shape shape_;
+    const float* words_;
+    int64_t word_dim_;
+    const float *positions_ = nullptr, *distances_ = nullptr;
+    int64_t reach_ = 0;
+    Norm embedding_norm_;
+    Linear projection_;
+    std::vector<Layer> layers_;
+    std::vector<std::unique_ptr<float[]>> kept_;
+    struct Free {
+        void operator()(char* p) const;
+    };
+    std::vector<std::unique_ptr<char, Free>> panels_;
+    int64_t n_bytes_ = 0;
+};
+
+}  // namespace likewise
