@@ -52,7 +52,7 @@ class Subject:
     def choose_batch(self, texts: list[str]) -> None:
         """The batch size at which sentence-transformers is quickest on these texts."""
         jobs = {size: lambda size=size: self.theirs.encode(texts, batch_size=size) for size in (16, 32, 64, 128)}
-        times = interleaved({str(size): job for size, job in jobs.items()}, repeats=1)
+        times = interleaved({str(size): job for size, job in jobs.items()}, repeats=2, warm_up=0)
         self.batch = int(min(times, key=times.get))
 
     def jobs(self, texts: list[str]) -> dict[str, Callable[[], Any]]:
@@ -77,7 +77,7 @@ def peak(precision: str) -> float:
 
 def throughput(subject: Subject, kind: str, texts: list[str], repeats: int, bars: bool) -> list[dict[str, Any]]:
     """Sentences a second, quality beside float32, share of the roofline."""
-    subject.choose_batch(texts[:600])
+    subject.choose_batch(texts[:300])
     times = interleaved(subject.jobs(texts), repeats=repeats)
     limits = BARS.get((subject.name, kind), {}) if bars else {}
     rows = []
@@ -209,7 +209,7 @@ def main() -> None:
     short, mixed = stsb_sentences(n), mixed_texts(n if full else 20)
     minilm = Subject("MiniLM", find().folder)
     rows = throughput(minilm, "short", short, repeats, full)
-    rows += throughput(minilm, "mixed", mixed, 3 if full else 1, full)
+    rows += throughput(minilm, "mixed", mixed, 2 if full else 1, full)
     rows += quality(minilm, short[:1000], full)
     rows += requests(minilm, short, repeats, full)
     rows += cold(5 if full else 1, full)

@@ -16,12 +16,16 @@ SURFACE = {
     ),
     "likewise.types": "Array Embeddings TextTokens Token computable",
     "likewise.pooling": "MODES Pooling",
+    "likewise.quantise": "MIN_VECTORS Calibration hamming to_binary",
     "likewise.kernels": ("Candidates cosines instruction_set rcmd_matrix rcmd_pairs rcmd_plans top_pairs unit"),
     "likewise.similarity": "NAMES RCMD Cosine Decomposition Dot Euclidean Manhattan Similarity Transport by_name",
-    "likewise.encoder": "Coverage Dense Encoder Head Normalize SkipTokens Tokenized Tokenizer as_texts packed with_markers",
+    "likewise.encoder": (
+        "Coverage Dense Encoder Head Normalize SkipTokens Tokenized Tokenizer as_texts packed with_markers"
+    ),
     "likewise.backbone": "Backbone load_backbone read_config serving tokenizer_json",
     "likewise.explain": "Alignment Explanation Side Word WordTable explain_pair roll_up words_of",
     "likewise.model": "DEFAULT FolderSpec Found Model Report at_hand find inspect",
+    "likewise.model.onnx": "Difference Parity export",
     "likewise.data": "ScoredPair read_lines read_stsb",
     "likewise.evaluation": "Correlation correlate evaluate_pairs",
 }

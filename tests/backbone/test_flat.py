@@ -172,7 +172,7 @@ def test_half_precision_stays_near(name: str, checkpoint: Folders) -> None:
     for precision in ("bfloat16", "float16"):
         rough = _flat(checkpoint(name), precision).states(ids, offsets)
         assert rough.dtype == np.float32
-        assert np.abs(rough - exact).mean() <= 2e-2
+        assert np.abs(rough - exact).max() <= 2e-2 * np.abs(exact).max()
         cosines = (rough * exact).sum(1) / np.linalg.norm(rough, axis=1) / np.linalg.norm(exact, axis=1)
         assert cosines.min() >= 0.999
 

@@ -81,7 +81,7 @@ def test_results_are_in_the_order_of_the_texts_across_windows(tiny: Model, monke
     texts = _texts(40, 15)
     expected, tokens = tiny.encode(texts), tiny.embed(texts)
     monkeypatch.setattr("likewise.encoder.encoder._WINDOW", 7)
-    monkeypatch.setattr("likewise.encoder.encoder._TOKENS_A_BATCH", 64)
+    monkeypatch.setattr("likewise.encoder.encoder._TOKENS_A_CALL", 64)
     np.testing.assert_allclose(tiny.encode(iter(texts)), expected, atol=1e-5, rtol=0)
     np.testing.assert_allclose(tiny.embed(iter(texts)).tokens, tokens.tokens, atol=1e-5, rtol=0)
 

@@ -98,14 +98,14 @@ def test_cut_weights(share: float, mean_copy: Path) -> None:
 def test_weights_that_lack_a_tensor(mean_copy: Path) -> None:
     name = "encoder.layer.1.attention.self.query.weight"
     _change_weights(mean_copy / WEIGHTS, lambda tensors: tensors.pop(name))
-    with pytest.raises(ModelError, match=rf"1 tensors of the architecture are not in the weight file.*{name}"):
+    with pytest.raises(ModelError, match=f"lack the tensor '{name}'"):
         Model.load(mean_copy)
 
 
 def test_weights_of_another_shape(mean_copy: Path) -> None:
     name = "encoder.layer.1.attention.self.query.weight"
     _change_weights(mean_copy / WEIGHTS, lambda tensors: tensors.update({name: np.zeros((16, 32), np.float32)}))
-    with pytest.raises(ModelError, match="cannot load the backbone"):
+    with pytest.raises(ModelError, match=rf"'{name}' .* has shape \(16, 32\), and config.json asks for \(32, 32\)"):
         Model.load(mean_copy)
 
 

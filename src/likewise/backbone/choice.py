@@ -84,12 +84,14 @@ def read_config(folder: Path) -> dict[str, Any]:
         config = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ModelError(f"{path} is not JSON ({error}); fetch it again") from error
+    if not isinstance(config, dict):
+        raise ModelError(f"{path} holds a {type(config).__name__} and not an object; fetch it again")
     if config.get("auto_map"):
         raise ModelError(
             f"{path} asks for code from its repository (auto_map), which is never run; use an "
             "architecture that transformers has"
         )
-    return dict(config)
+    return config
 
 
 def _unserved(definition: Definition | str, device: str | None, precision: str) -> str:

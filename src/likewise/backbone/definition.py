@@ -146,16 +146,16 @@ def define(config: Mapping[str, Any]) -> Definition | str:
     if config.get("is_decoder"):
         return "it is a decoder"
     try:
-        hidden = int(config["dim" if distil else "hidden_size"])
+        hidden = _size(config, "dim" if distil else "hidden_size")
         return Definition(
             model_type=kind,
             hidden=hidden,
-            heads=int(config["n_heads" if distil else "num_attention_heads"]),
-            feed=int(config["hidden_dim" if distil else "intermediate_size"]),
-            n_layers=int(config["n_layers" if distil else "num_hidden_layers"]),
-            vocabulary=int(config["vocab_size"]),
-            word_dim=int(config.get("embedding_size", hidden)) if kind == "electra" else hidden,
-            n_positions=int(config["max_position_embeddings"]),
+            heads=_size(config, "n_heads" if distil else "num_attention_heads"),
+            feed=_size(config, "hidden_dim" if distil else "intermediate_size"),
+            n_layers=_size(config, "n_layers" if distil else "num_hidden_layers"),
+            vocabulary=_size(config, "vocab_size"),
+            word_dim=int(config.get("embedding_size", 128)) if kind == "electra" else hidden,
+            n_positions=_size(config, "max_position_embeddings"),
             first_position=_padding(config) + 1 if kind in _BEHIND_PADDING else 0,
             epsilon=float(config.get("layer_norm_eps", 1e-12)),
             activation=_ACTIVATIONS[activation],
@@ -179,6 +179,15 @@ def distance_buckets(n_buckets: int, reach: int) -> np.ndarray:
     return np.where(far < near, far, grown) + np.where(distance > 0, half, 0)
 
 
+def _size(config: Mapping[str, Any], key: str) -> int:
+    size = int(config[key])
+    if size < 1:
+        raise ValueError(f"{key!r} is {size}")
+    return size
+
+
 def _padding(config: Mapping[str, Any]) -> int:
     stored = config.get("pad_token_id")
-    return 1 if stored is None else int(stored)
+    if stored is None or config["model_type"] == "mpnet":  # whose positions start behind 1, whatever its config says
+        return 1
+    return int(stored)

@@ -6,7 +6,7 @@ long texts: nothing is padded, so nothing is masked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 from likewise.backbone.base import Backbone
 from likewise.backbone.definition import Definition, distance_buckets
-from likewise.backbone.linear import ACTIVATIONS, Apply, Step, plain, prepacked, proves
+from likewise.backbone.linear import Layer, plain, prepacked, proves
 from likewise.backbone.native import Named
 from likewise.backbone.tensors import Tensors
 from likewise.errors import InputError, ModelError
@@ -34,47 +34,6 @@ _DTYPES = {
 
 _TOKENS_A_CALL, _TOKENS_A_CALL_ELSEWHERE = 2_048, 32_768
 """Tokens that one call of the module is filled with: on the CPU what its caches hold, on a GPU what keeps it busy."""
-
-
-class _Layer(nn.Module):
-    """Attention and feed-forward halves, each normalised after its residual sum."""
-
-    def __init__(self, d: Definition, dropout: tuple[float, float]) -> None:
-        super().__init__()
-        self._after_attention, self._after_feed = dropout
-        self._activation = d.activation
-        self.query, self.key, self.value, self.output = (nn.Linear(d.hidden, d.hidden) for _ in range(4))
-        self.up, self.down = nn.Linear(d.hidden, d.feed), nn.Linear(d.feed, d.hidden)
-        self.after_attention, self.after_feed = (nn.LayerNorm(d.hidden, d.epsilon) for _ in range(2))
-        self._prepared: list[Apply] | None = None
-
-    def forward(self, x: Tensor, attend: Apply) -> Tensor:
-        """States [T, hidden] of the layer below to this layer's; `attend` turns [T, 3 hidden] into [T, hidden]."""
-        joint, output, up, down = self._prepared or (self._joint, self.output, self._up, self.down)
-        x = self.after_attention(x + F.dropout(output(attend(joint(x))), self._after_attention, self.training))
-        return self.after_feed(x + F.dropout(down(up(x)), self._after_feed, self.training))
-
-    def steps(self, dtype: torch.dtype) -> list[Step]:
-        """Weight, bias and activation of the four products of a layer, in another precision."""
-        found = [(*self._weights(), ""), (self.output.weight, self.output.bias, "")]
-        found += [(self.up.weight, self.up.bias, self._activation), (self.down.weight, self.down.bias, "")]
-        return [(weight.detach().to(dtype), bias.detach().to(dtype), name) for weight, bias, name in found]
-
-    def prepare(self, make: Callable[[Step], Apply], dtype: torch.dtype) -> None:
-        """Compute the products by what `make` makes of their weights from now on, and let go of the weights."""
-        self._prepared = [make(step) for step in self.steps(dtype)]
-        for role in ("query", "key", "value", "output", "up", "down"):
-            setattr(self, role, None)
-
-    def _weights(self) -> tuple[Tensor, Tensor]:
-        roles = (self.query, self.key, self.value)
-        return torch.cat([role.weight for role in roles]), torch.cat([role.bias for role in roles])
-
-    def _joint(self, x: Tensor) -> Tensor:
-        return F.linear(x, *self._weights())
-
-    def _up(self, x: Tensor) -> Tensor:
-        return ACTIVATIONS[self._activation][0](self.up(x))
 
 
 class FlatEncoder(nn.Module):
@@ -108,7 +67,7 @@ class FlatEncoder(nn.Module):
             self.projection = nn.Linear(d.word_dim, d.hidden) if d.word_dim != d.hidden else nn.Identity()
             if d.n_buckets:
                 self.distances = nn.Parameter(torch.empty(d.n_buckets, d.heads))
-            self.layers = nn.ModuleList(_Layer(d, (after_attention, dropout[0])) for _ in range(d.n_layers))
+            self.layers = nn.ModuleList(Layer(d, (after_attention, dropout[0])) for _ in range(d.n_layers))
         shapes = {name: tuple(parameter.shape) for name, parameter in self.named_parameters()}
         # A copy, since the file is mapped read-only and a parameter is written to.
         read = {role: torch.tensor(tensors(name, *shapes[role])) for role, name in _names(d).items()}
@@ -203,8 +162,9 @@ class FlatBackbone(Backbone):
         tensors.release()
         self._size = sum(parameter.numel() for parameter in module.parameters())
         self._module = module.to(self._device, torch.float64 if precision == "float64" else torch.float32)
-        self._packed = self._device.type == "cpu" and bool(module.layers) and proves(module.layers[0].steps(dtype))
-        for layer in module.layers:
+        layers: list[Any] = list(module.layers)
+        self._packed = self._device.type == "cpu" and all(proves(layer.steps(dtype)) for layer in layers[:1])
+        for layer in layers:
             layer.prepare(prepacked if self._packed else plain, dtype)
 
     @property

@@ -1,14 +1,16 @@
-"""Linear layers for inference with torch: plain, and packed once for oneDNN, which a self-test must prove right."""
+"""A layer of the encoder in torch, and its products for inference: plain, or packed once for oneDNN if proved right."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
-__all__ = ["ACTIVATIONS", "Apply", "Step", "plain", "prepacked", "proves"]
+from likewise.backbone.definition import Definition
+
+__all__ = ["Layer", "plain", "prepacked", "proves"]
 
 Apply = Callable[[Tensor], Tensor]
 """[T, inputs] to [T, outputs]."""
@@ -16,7 +18,7 @@ Apply = Callable[[Tensor], Tensor]
 Step = tuple[Tensor, Tensor, str]
 """Weight [outputs, inputs], bias [outputs], and the name of the activation that follows, "" for none."""
 
-ACTIVATIONS: dict[str, tuple[Apply, str, str]] = {
+_ACTIVATIONS: dict[str, tuple[Apply, str, str]] = {
     "": (lambda x: x, "none", ""),
     "gelu": (F.gelu, "gelu", "none"),
     "gelu_tanh": (lambda x: F.gelu(x, approximate="tanh"), "gelu", "tanh"),
@@ -30,10 +32,51 @@ _TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 2e-2}
 _TEST_ROWS = (1, 7, 130)
 
 
+class Layer(nn.Module):
+    """Attention and feed-forward halves, each normalised after its residual sum."""
+
+    def __init__(self, d: Definition, dropout: tuple[float, float]) -> None:
+        super().__init__()
+        self._after_attention, self._after_feed = dropout
+        self._activation = d.activation
+        self.query, self.key, self.value, self.output = (nn.Linear(d.hidden, d.hidden) for _ in range(4))
+        self.up, self.down = nn.Linear(d.hidden, d.feed), nn.Linear(d.feed, d.hidden)
+        self.after_attention, self.after_feed = (nn.LayerNorm(d.hidden, d.epsilon) for _ in range(2))
+        self._prepared: list[Apply] | None = None
+
+    def forward(self, x: Tensor, attend: Apply) -> Tensor:
+        """States [T, hidden] of the layer below to this layer's; `attend` turns [T, 3 hidden] into [T, hidden]."""
+        joint, output, up, down = self._prepared or (self._joint, self.output, self._up, self.down)
+        x = self.after_attention(x + F.dropout(output(attend(joint(x))), self._after_attention, self.training))
+        return self.after_feed(x + F.dropout(down(up(x)), self._after_feed, self.training))
+
+    def steps(self, dtype: torch.dtype) -> list[Step]:
+        """Weight, bias and activation of the four products of a layer, in another precision."""
+        found = [(*self._weights(), ""), (self.output.weight, self.output.bias, "")]
+        found += [(self.up.weight, self.up.bias, self._activation), (self.down.weight, self.down.bias, "")]
+        return [(weight.detach().to(dtype), bias.detach().to(dtype), name) for weight, bias, name in found]
+
+    def prepare(self, make: Callable[[Step], Apply], dtype: torch.dtype) -> None:
+        """Compute the products by what `make` makes of their weights from now on, and let go of the weights."""
+        self._prepared = [make(step) for step in self.steps(dtype)]
+        for role in ("query", "key", "value", "output", "up", "down"):
+            setattr(self, role, None)
+
+    def _weights(self) -> tuple[Tensor, Tensor]:
+        roles = (self.query, self.key, self.value)
+        return torch.cat([role.weight for role in roles]), torch.cat([role.bias for role in roles])
+
+    def _joint(self, x: Tensor) -> Tensor:
+        return F.linear(x, *self._weights())
+
+    def _up(self, x: Tensor) -> Tensor:
+        return _ACTIVATIONS[self._activation][0](self.up(x))
+
+
 def plain(step: Step) -> Apply:
     """The layer as torch has it. The input is cast to the precision of the weight."""
     weight, bias, activation = step
-    function = ACTIVATIONS[activation][0]
+    function = _ACTIVATIONS[activation][0]
     return lambda x: function(F.linear(x.to(weight.dtype), weight, bias))
 
 
@@ -44,7 +87,7 @@ def prepacked(step: Step) -> Apply:
         RuntimeError, AttributeError: This build of torch has no oneDNN, or not these operations.
     """
     weight, bias, activation = step
-    _, attribute, algorithm = ACTIVATIONS[activation]
+    _, attribute, algorithm = _ACTIVATIONS[activation]
     dtype, packed = weight.dtype, torch.ops.mkldnn._reorder_linear_weight(weight.contiguous())
     compute = torch.ops.mkldnn._linear_pointwise
     return lambda x: compute(x.to(dtype).contiguous(), packed, bias, attribute, [], algorithm)

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from likewise.backbone.base import Backbone
 from likewise.backbone.definition import Definition, distance_buckets
 from likewise.backbone.tensors import Tensors
-from likewise.errors import ModelError
+from likewise.errors import InputError, ModelError
 from likewise.kernels import native
 
 __all__ = ["PRECISIONS", "Named", "NativeBackbone", "unfit"]
@@ -87,7 +87,7 @@ class NativeBackbone(Backbone):
     ) -> Float[np.ndarray, "total dim"]:
         """Last hidden states of packed texts, float32."""
         out = np.empty((len(ids), self.dim), np.float32)
-        self._engine.run(self._checked(ids), offsets, out, None, False, native.n_threads())
+        self._engine.run(self._checked(ids, offsets), offsets, out, None, False, native.n_threads())
         return out
 
     def pooled(
@@ -97,7 +97,7 @@ class NativeBackbone(Backbone):
         if mode not in ("mean", "cls"):
             return None
         out = np.empty((len(offsets) - 1, self.dim), np.float32)
-        self._engine.run(self._checked(ids), offsets, None, out, mode == "cls", native.n_threads())
+        self._engine.run(self._checked(ids, offsets), offsets, None, out, mode == "cls", native.n_threads())
         return out
 
     def describe(self) -> str:
@@ -108,10 +108,22 @@ class NativeBackbone(Backbone):
             f"{size:.0f} MB packed, native engine on {native.instruction_set()}"
         )
 
-    def _checked(self, ids: np.ndarray) -> np.ndarray:
-        if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) < self._definition.vocabulary:
+    def _checked(self, ids: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """Ids as the engine reads them, which looks up words and positions without a check of its own."""
+        lengths = np.diff(offsets)
+        if offsets[0] != 0 or offsets[-1] != len(ids) or lengths.min(initial=0) < 0:
+            raise InputError(
+                f"offsets go from {offsets[0]} to {offsets[-1]}; they must rise from 0 to {len(ids)}, the number of ids"
+            )
+        if (longest := int(lengths.max(initial=0))) > self._definition.max_length:
+            raise InputError(
+                f"text {int(lengths.argmax())} of {longest} tokens is longer than the {self._definition.max_length} "
+                f"positions of {self._folder}; cut it"
+            )
+        strange = ids[(ids < 0) | (ids >= self._definition.vocabulary)]
+        if len(strange):
             raise ModelError(
-                f"token id {int(ids.max())} is not among the {self._definition.vocabulary} words of {self._folder}; "
+                f"token id {int(strange[0])} is not among the {self._definition.vocabulary} words of {self._folder}; "
                 "tokenizer and weights belong to different models; fetch both from one place"
             )
         return np.ascontiguousarray(ids, np.int32)
@@ -141,6 +153,7 @@ class Named:
         return self._tensors.shape(name)[0] if name in self._tensors else 0
 
     def refuse_more_layers(self) -> None:
+        """Raise a ModelError if the checkpoint holds layers that the config does not speak of."""
         found = self._definition.layers_in(list(self._tensors))
         if found > self._definition.n_layers:
             raise ModelError(

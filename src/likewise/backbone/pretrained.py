@@ -115,19 +115,21 @@ def load_pretrained(
         precision: "float32", "bfloat16", "float16" or "float64".
 
     Raises:
-        ModelError: torch and transformers are absent, or weights are damaged or do not fit the architecture.
+        InputError: An unknown precision.
+        MissingExtraError: torch or transformers is absent.
+        ModelError: The weights are damaged or do not fit the architecture.
     """
     try:
         import torch
         from transformers import AutoModel
     except ImportError as error:
         raise MissingExtraError("transformers", "train", f"running {folder.name} outside the native engine") from error
-    place = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    dtype, place = _dtype(precision), device or ("cuda" if torch.cuda.is_available() else "cpu")
     try:
         with _quiet():
             module, info = AutoModel.from_pretrained(
                 folder,
-                dtype=_dtype(precision),
+                dtype=dtype,
                 local_files_only=True,
                 trust_remote_code=False,
                 use_safetensors=True,
@@ -149,6 +151,11 @@ def load_pretrained(
         raise ModelError(
             f"{len(missing)} tensors of the architecture are not in the weight file of {folder}, the first "
             f"{sorted(missing)[0]!r}; the file is cut short or belongs to another model"
+        )
+    if any(".distance_embedding." in name for name in info["unexpected_keys"]):
+        raise ModelError(
+            f"the attention of {folder} has relative positions (relative_key), which this version of transformers "
+            "leaves out; install an older one"
         )
     return PretrainedBackbone(module, config)
 

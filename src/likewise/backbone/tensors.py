@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import mmap
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,15 @@ from likewise.errors import ModelError
 
 __all__ = ["Tensors"]
 
-_DTYPES = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I64": np.int64, "I32": np.int32, "U8": np.uint8}
+_DTYPES = {
+    "F64": np.float64,
+    "F32": np.float32,
+    "F16": np.float16,
+    "BF16": np.uint16,  # the upper half of a float32
+    "I64": np.int64,
+    "I32": np.int32,
+    "U8": np.uint8,
+}
 
 
 class Tensors:
@@ -71,24 +80,33 @@ class Tensors:
                 f"{shape}; fetch both from one place"
             )
         array = self._read(name)
-        if finite and not np.isfinite(array.sum()) and not np.isfinite(array).all():
-            raise ModelError(f"the tensor {name!r} in {self._folder} holds NaN or infinity; fetch the weights again")
+        if finite:
+            with np.errstate(all="ignore"):  # a sum may pass the range, or meet infinities of both signs
+                total = array.sum()
+            if not np.isfinite(total) and not np.isfinite(array).all():
+                raise ModelError(
+                    f"the tensor {name!r} in {self._folder} holds NaN or infinity; fetch the weights again"
+                )
         return array
 
     def _read(self, name: str) -> np.ndarray:
         memory, entry, start = self._where[name]
         first, last = entry["data_offsets"]
-        count = int(np.prod(entry["shape"], dtype=np.int64))
-        dtype = entry["dtype"]
-        if dtype == "BF16":
-            halves = np.frombuffer(memory, np.uint16, count, start + first)
-            return (halves.astype(np.uint32) << 16).view(np.float32).reshape(entry["shape"])
-        if dtype not in _DTYPES or (last - first) != count * np.dtype(_DTYPES[dtype]).itemsize:
+        count, dtype = math.prod(entry["shape"]), entry["dtype"]
+        if dtype not in _DTYPES:
             raise ModelError(
                 f"the tensor {name!r} in {self._folder} has dtype {dtype}, which is not read; convert it to F32"
             )
+        if last - first != count * np.dtype(_DTYPES[dtype]).itemsize:
+            raise ModelError(
+                f"the tensor {name!r} in {self._folder} has {last - first} bytes, which is not its shape "
+                f"{self.shape(name)} in {dtype}; fetch the weights again"
+            )
         stored = np.frombuffer(memory, _DTYPES[dtype], count, start + first).reshape(entry["shape"])
-        return stored.astype(np.float32, copy=False)
+        if dtype == "BF16":
+            return (stored.astype(np.uint32) << 16).view(np.float32)
+        with np.errstate(over="ignore"):  # F64 out of range turns to infinity, which is refused
+            return stored.astype(np.float32, copy=False)
 
     def _open(self, path: Path) -> None:
         broken = ModelError(f"the weight file {path} is damaged: its header and its size do not fit; fetch it again")
@@ -98,10 +116,19 @@ class Tensors:
             size = int.from_bytes(memory[:8], "little")
             header = json.loads(memory[8 : 8 + size])
             entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
-            ends = [entry["data_offsets"][1] for entry in entries.values()]
+            ends = [_end(entry) for entry in entries.values()]
         except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
             raise broken from error
         if max(ends, default=0) + 8 + size != len(memory):
             raise broken
         self._memories.append(memory)
         self._where.update({name: (memory, entry, 8 + size) for name, entry in entries.items()})
+
+
+def _end(entry: dict[str, Any]) -> int:
+    """Where a tensor ends behind the header, once its entry is one."""
+    first, last = entry["data_offsets"]
+    sizes = [first, last - first, *entry["shape"]]
+    if not all(type(size) is int and size >= 0 for size in sizes) or not isinstance(entry["dtype"], str):
+        raise ValueError(f"not the entry of a tensor: {entry}")
+    return int(last)

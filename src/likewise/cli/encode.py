@@ -17,6 +17,7 @@ _EXAMPLE = """\b
 Examples:
   likewise encode texts.txt -o vectors.npy
   likewise encode --text "A plane is taking off."
+  likewise encode texts.txt --to int8 --calibration calibration.json -o codes.npy
 """
 
 
@@ -35,6 +36,14 @@ Examples:
 @click.option("--truncate-dim", type=int, help="Keep the first dimensions only.")
 @click.option("--prompt-name", help="Name of a prompt that the model stores.")
 @click.option("--on-truncate", type=click.Choice(["warn", "raise", "ignore"]), default="warn", show_default=True)
+@click.option(
+    "--to",
+    type=click.Choice(["float32", "int8", "binary"]),
+    default="float32",
+    show_default=True,
+    help="Numbers, codes of a byte a dimension, or of a bit.",
+)
+@click.option("--calibration", type=click.Path(path_type=Path), help="For int8: what `likewise calibrate` wrote.")
 @model_options
 def encode(
     *,
@@ -47,6 +56,8 @@ def encode(
     truncate_dim: int | None,
     prompt_name: str | None,
     on_truncate: str,
+    to: str,
+    calibration: Path | None,
     **options: Any,
 ) -> None:
     """Turn texts into vectors, one text a line of SOURCE (standard input by default).
@@ -59,6 +70,7 @@ def encode(
     kind = output.suffix if output else ".jsonl"
     if kind not in _WRITERS:
         raise InputError(f"cannot tell the format of {output}; known endings are {', '.join(_WRITERS)}")
+    coded = _coder(to, calibration)
     rows = iter([{key: text}]) if text is not None else _rows(source, jsonl, key)
     model = load(**options)
     settings: dict[str, Any] = {
@@ -68,13 +80,33 @@ def encode(
         "on_truncate": on_truncate,
     }
     blocks = (
-        list(zip(batch, model.encode([row[key] for row in batch], **settings), strict=True))
+        list(zip(batch, coded(model.encode([row[key] for row in batch], **settings)), strict=True))
         for batch in batches(rows, 4096)
     )
     if output is None:
         _print(blocks)
     else:
-        _WRITERS[kind](output, itertools.chain.from_iterable(blocks), truncate_dim or model.dim)
+        import numpy as np
+
+        dim = truncate_dim or model.dim
+        empty = coded(np.zeros((0, dim), np.float32))
+        _WRITERS[kind](output, itertools.chain.from_iterable(blocks), empty)
+
+
+def _coder(to: str, calibration: Path | None) -> Callable[[Any], Any]:
+    """What is done to the vectors of each batch."""
+    if (to == "int8") != (calibration is not None):
+        raise click.UsageError(
+            "--to int8 needs --calibration, since the ranges of one batch do not fit another; make a file with "
+            "`likewise calibrate`"
+            if to == "int8"
+            else "--calibration is for --to int8"
+        )
+    if to == "float32":
+        return lambda vectors: vectors
+    from likewise.quantise import Calibration, to_binary
+
+    return Calibration.load(calibration).to_int8 if calibration else to_binary
 
 
 def _print(blocks: Iterable[list[tuple[dict[str, Any], Any]]]) -> None:
@@ -98,18 +130,18 @@ def _rows(source: Iterable[bytes] | None, jsonl: bool, key: str) -> Iterator[dic
             yield row
 
 
-def _write_npy(path: Path, rows: Iterator[tuple[dict[str, Any], Any]], dim: int) -> None:
+def _write_npy(path: Path, rows: Iterator[tuple[dict[str, Any], Any]], empty: Any) -> None:
     import numpy as np
 
     from likewise.files import atomic_file
 
     vectors = [vector for _, vector in rows]
     with atomic_file(path) as stream:
-        np.save(stream, np.stack(vectors) if vectors else np.zeros((0, dim), np.float32), allow_pickle=False)
-    click.echo(f"wrote {len(vectors)} vectors of {dim} to {path}", err=True)
+        np.save(stream, np.stack(vectors) if vectors else empty, allow_pickle=False)
+    click.echo(f"wrote {len(vectors)} vectors of {empty.shape[1]} to {path}", err=True)
 
 
-def _write_jsonl(path: Path, rows: Iterator[tuple[dict[str, Any], Any]], dim: int) -> None:
+def _write_jsonl(path: Path, rows: Iterator[tuple[dict[str, Any], Any]], empty: Any) -> None:
     import json
 
     from likewise.files import atomic_file
@@ -119,10 +151,10 @@ def _write_jsonl(path: Path, rows: Iterator[tuple[dict[str, Any], Any]], dim: in
         for row, vector in rows:
             stream.write(json.dumps({**row, "embedding": vector.tolist()}).encode() + b"\n")
             n += 1
-    click.echo(f"wrote {n} vectors of {dim} to {path}", err=True)
+    click.echo(f"wrote {n} vectors of {empty.shape[1]} to {path}", err=True)
 
 
-def _write_parquet(path: Path, rows: Iterator[tuple[dict[str, Any], Any]], dim: int) -> None:
+def _write_parquet(path: Path, rows: Iterator[tuple[dict[str, Any], Any]], empty: Any) -> None:
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -133,14 +165,14 @@ def _write_parquet(path: Path, rows: Iterator[tuple[dict[str, Any], Any]], dim: 
     kept = list(rows)
     columns = list(dict.fromkeys(name for row, _ in kept for name in row))
     table = {name: [row.get(name) for row, _ in kept] for name in columns}
-    values = pa.array([value for _, vector in kept for value in vector.tolist()], pa.float32())
-    embedding = pa.FixedSizeListArray.from_arrays(values, dim)
+    values = pa.array([value for _, vector in kept for value in vector.tolist()], pa.from_numpy_dtype(empty.dtype))
+    embedding = pa.FixedSizeListArray.from_arrays(values, empty.shape[1])
     with atomic_file(path) as stream:
         parquet.write_table(pa.table({**table, "embedding": embedding}), stream)
-    click.echo(f"wrote {len(kept)} vectors of {dim} to {path}", err=True)
+    click.echo(f"wrote {len(kept)} vectors of {empty.shape[1]} to {path}", err=True)
 
 
-_WRITERS: dict[str, Callable[[Path, Iterator[tuple[dict[str, Any], Any]], int], None]] = {
+_WRITERS: dict[str, Callable[[Path, Iterator[tuple[dict[str, Any], Any]], Any], None]] = {
     ".npy": _write_npy,
     ".jsonl": _write_jsonl,
     ".parquet": _write_parquet,

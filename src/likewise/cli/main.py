@@ -11,10 +11,12 @@ from typing import Any
 import click
 
 from likewise import __version__
+from likewise.cli.calibrate import calibrate
 from likewise.cli.demo import demo
 from likewise.cli.encode import encode
 from likewise.cli.evaluate import evaluate
 from likewise.cli.explain import explain
+from likewise.cli.export import export
 from likewise.cli.inspect import inspect
 from likewise.cli.models import models
 from likewise.cli.score import score
@@ -73,7 +75,7 @@ def main() -> None:
     """
 
 
-for verb in (score, explain, encode, inspect, models, evaluate, demo):
+for verb in (score, explain, encode, calibrate, export, inspect, models, evaluate, demo):
     main.add_command(verb)
 
 
