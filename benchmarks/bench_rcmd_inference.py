@@ -31,7 +31,7 @@ def main() -> None:
         assert {cover.n_total for cover in pooled.coverage(a)} == {length}
         times = interleaved(
             {"cosine": lambda a=a, b=b: pooled.score(a, b), "rcmd": lambda a=a, b=b: tokenwise.score(a, b)},
-            repeats=5 if full and length <= 64 else 3 if full else 1,
+            repeats=3 if full and length <= 64 else 2 if full else 1,
         )
         rows.append(
             row(
