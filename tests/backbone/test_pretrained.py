@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file, save_file
-from transformers import AlbertConfig, AlbertModel, AutoModel, BertConfig
+from transformers import AlbertConfig, AlbertModel, AutoConfig, AutoModel, BertConfig
 
 from likewise.backbone import load_backbone, read_config, tokenizer_json
 from likewise.backbone.pretrained import PretrainedBackbone, load_pretrained
@@ -82,6 +82,18 @@ def test_the_whole_position_table_can_be_used(name: str, checkpoint: Callable[[s
     assert np.isfinite(backbone.states(*_texts(backbone, backbone.max_length, backbone.max_length))).all()
     with pytest.raises((IndexError, RuntimeError)):
         backbone.states(*_texts(backbone, backbone.max_length + 1))
+
+
+def test_other_types_whose_positions_start_behind_the_padding(tmp_path: Path) -> None:
+    sizes = {"hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 32, "num_hidden_layers": 1}
+    for kind in ("camembert", "xlm-roberta-xl"):
+        config = AutoConfig.for_model(kind, vocab_size=50, max_position_embeddings=20, pad_token_id=1, **sizes)
+        AutoModel.from_config(config).save_pretrained(tmp_path / kind)
+        backbone = _load(tmp_path / kind)
+        assert backbone.max_length == 18
+        backbone.states(*_texts(backbone, 18))
+        with pytest.raises(IndexError):
+            backbone.states(*_texts(backbone, 19))
 
 
 @pytest.mark.parametrize("name", NAMES)
