@@ -177,7 +177,11 @@ class Embeddings:
         return xp.stack([xp.sum(self.parts(i), axis=0) for i in range(len(self))])
 
     def select(self, rows: Sequence[int] | np.ndarray) -> Embeddings:
-        """The texts `rows`, in that order."""
+        """The texts `rows`, in that order; a range of neighbours shares memory with these."""
+        if isinstance(rows, range) and rows.step == 1 and rows:
+            ends = self.offsets[rows.start : rows.stop + 1]
+            kept = slice(int(ends[0]), int(ends[-1]))
+            return Embeddings(self.tokens[kept], ends - ends[0], None if self.weights is None else self.weights[kept])
         picked = np.concatenate([np.arange(self.offsets[i], self.offsets[i + 1]) for i in rows] or [np.arange(0)])
         offsets = np.concatenate([[0], np.cumsum(self.lengths[list(rows)])]).astype(np.int64)
         return Embeddings(self.tokens[picked], offsets, None if self.weights is None else self.weights[picked])

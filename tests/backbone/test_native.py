@@ -26,7 +26,7 @@ from likewise.evaluation import evaluate_pairs
 from likewise.kernels import native
 from tests.conftest import ARCHITECTURES, CORPUS
 
-pytestmark = pytest.mark.skipif(not native.available(), reason="built without the extension")
+pytestmark = pytest.mark.skipif(native.library() is None, reason="the compiled extension is not in use")
 
 Folders = Callable[[str], Path]
 Packed = tuple[np.ndarray, np.ndarray]

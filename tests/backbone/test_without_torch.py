@@ -16,7 +16,7 @@ import pytest
 from likewise import Model
 from likewise.kernels import native
 
-pytestmark = pytest.mark.skipif(not native.available(), reason="built without the extension")
+pytestmark = pytest.mark.skipif(native.library() is None, reason="the compiled extension is not in use")
 
 TEXTS = ["A plane is taking off.", "An air plane is taking off!", "The cats don't like the dog.", ""]
 SIMILARITIES = ("cosine", "rcmd", "transport")
