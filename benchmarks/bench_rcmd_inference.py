@@ -13,8 +13,8 @@ from likewise import Model
 WORDS = "a man dog red car runs over the green hill and sees two birds near his old house by water".split()
 
 REASON = (
-    "short texts: folding pooling weights into each text's tokens, in Python, costs about as much as the native "
-    "encoder spends on eight tokens; RCMD itself does not need the weights"
+    "two rounds on a noisy machine; taken apart, folding and RCMD are a small part beside the encoder; "
+    "needs a longer run"
 )
 
 
