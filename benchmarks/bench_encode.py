@@ -23,7 +23,9 @@ from harness import arguments, interleaved, row, write
 from inputs import captions, mixed_texts, mpnet_folder, stsb_sentences
 
 from likewise import Model
+from likewise.backbone.flat import FlatBackbone
 from likewise.data import read_stsb
+from likewise.encoder import Encoder
 from likewise.evaluation import evaluate_pairs
 from likewise.kernels import native
 from likewise.model import find
@@ -35,6 +37,8 @@ BARS = {
     ("mpnet", "short"): {"float32": 1.7, "bfloat16": 3.2, "int8": None},
 }
 ROOFLINE = {"float32": 0.90, "bfloat16": 0.85, "int8": 0.75}
+TORCH = {"float32": 1.5, "bfloat16": 2.6}
+"""Bars of the torch path alone, on short texts."""
 PEER = "sentence-transformers"
 
 
@@ -44,7 +48,7 @@ class Subject:
     def __init__(self, name: str, folder: Path) -> None:
         from sentence_transformers import SentenceTransformer
 
-        self.name = name
+        self.name, self.folder = name, folder
         self.ours = {precision: Model.load(folder, precision=precision) for precision in PRECISIONS}
         self.theirs = SentenceTransformer(str(folder), device="cpu")
         self.batch = 32
@@ -99,6 +103,28 @@ def throughput(subject: Subject, kind: str, texts: list[str], repeats: int, bars
         bar = f"ours >= {ROOFLINE[precision]}" if bars and (subject.name, kind) == ("MiniLM", "short") else None
         rows.append(row(f"{job}: share of the multiply roofline", share, "share", bar=bar))
     return rows
+
+
+def torch_path(subject: Subject, texts: list[str], repeats: int, bars: bool) -> list[dict[str, Any]]:
+    """The same model where the native engine does not serve: one torch module on flat tokens."""
+    native_one = subject.ours["float32"].encoder
+    jobs = {"theirs": lambda: subject.theirs.encode(texts, batch_size=subject.batch)}
+    for precision in TORCH:
+        backbone = FlatBackbone(native_one.backbone._definition, subject.folder, device="cpu", precision=precision)
+        encoder = Encoder(native_one.tokenizer, backbone, native_one.head)
+        jobs[precision] = lambda encoder=encoder: encoder.pooled(texts, on_truncate="ignore", progress=False)
+    times = interleaved(jobs, repeats=repeats)
+    return [
+        row(
+            f"{subject.name}, {len(texts)} short texts, {precision} by torch on flat tokens",
+            times[precision],
+            "s",
+            baseline=times["theirs"],
+            baseline_name=f"{PEER}, batches of {subject.batch}",
+            bar=f"ratio >= {limit}" if bars else None,
+        )
+        for precision, limit in TORCH.items()
+    ]
 
 
 def quality(subject: Subject, texts: list[str], bars: bool) -> list[dict[str, Any]]:
@@ -209,6 +235,7 @@ def main() -> None:
     short, mixed = stsb_sentences(n), mixed_texts(n if full else 20)
     minilm = Subject("MiniLM", find().folder)
     rows = throughput(minilm, "short", short, repeats, full)
+    rows += torch_path(minilm, short, 3 if full else 1, full)
     rows += throughput(minilm, "mixed", mixed, 2 if full else 1, full)
     rows += quality(minilm, short[:1000], full)
     rows += requests(minilm, short, repeats, full)
