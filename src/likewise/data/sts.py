@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
+from likewise.data.examples import ScoredPair
 from likewise.data.lines import read_lines
 from likewise.errors import DataError
 
-__all__ = ["ScoredPair", "read_stsb"]
+__all__ = ["read_stsb"]
 
 _STSB_ROWS = {"train": 5749, "dev": 1500, "test": 1379}
 """Rows as published; a copy with other counts is not the benchmark."""
-
-
-@dataclass(frozen=True)
-class ScoredPair:
-    """Two texts and the score that people gave them."""
-
-    a: str
-    """First sentence."""
-    b: str
-    """Second sentence."""
-    gold: float
-    """0 (nothing in common) to 5 (the same meaning)."""
 
 
 def read_stsb(folder: str | os.PathLike[str], split: str = "test") -> list[ScoredPair]:

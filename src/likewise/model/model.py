@@ -35,11 +35,14 @@ class Model:
         >>> print(model.explain("A plane is taking off.", "An air plane is taking off.").to_text())  # doctest: +SKIP
     """
 
-    def __init__(self, encoder: Encoder, similarity: Similarity, spec: FolderSpec, source: Path) -> None:
+    def __init__(
+        self, encoder: Encoder, similarity: Similarity, spec: FolderSpec, source: Path, name: str | None = None
+    ) -> None:
         self.encoder = encoder
         self.similarity = similarity
         self._spec = spec
         self._source = source
+        self._name = name or source.name
 
     @classmethod
     def load(
@@ -85,12 +88,17 @@ class Model:
                 f"similarity '{chosen.name}' compares pooled vectors, and {folder.name} is a token-level model without "
                 "pooling; use similarity='rcmd' or 'transport'"
             )
-        return cls(encoder, chosen, spec, folder)
+        return cls(encoder, chosen, spec, folder, None if Path(name_or_path).is_dir() else str(name_or_path))
 
     @property
     def dim(self) -> int:
         """Length of a pooled vector; of a token vector for a token-level model."""
         return self.encoder.dim
+
+    @property
+    def name(self) -> str:
+        """A short name for tables: the hub name if it was loaded by one, else the folder's."""
+        return self._name
 
     @property
     def folder(self) -> Path:
