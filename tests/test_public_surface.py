@@ -8,25 +8,43 @@ import pytest
 
 SURFACE = {
     "likewise": (
-        "RCMD Cosine Dot Embeddings Euclidean Explanation LikewiseError Manhattan Model Similarity Transport inspect"
+        "RCMD Cosine CrossEncoder Dot Embeddings Euclidean Explanation LikewiseError Manhattan Model Similarity "
+        "Transport inspect"
     ),
     "likewise.errors": (
-        "DataError EmptyTextWarning InputError InputTypeError LikewiseError LikewiseWarning MissingExtraError "
-        "ModelError ModelNotFoundError PlainKernelsWarning TruncationError TruncationWarning warn"
+        "DataError DataNotFoundError EmptyTextWarning InputError InputTypeError LikewiseError LikewiseWarning "
+        "MissingExtraError ModelError ModelNotFoundError PlainKernelsWarning RepairedDataWarning TrainingError "
+        "TruncationError TruncationWarning WorkerError warn"
     ),
     "likewise.types": "Array Embeddings TextTokens Token computable",
     "likewise.pooling": "MODES Pooling",
     "likewise.quantise": "MIN_VECTORS Calibration hamming to_binary",
-    "likewise.kernels": ("Candidates cosines instruction_set rcmd_matrix rcmd_pairs rcmd_plans top_pairs unit"),
+    "likewise.kernels": (
+        "Candidates cosines instruction_set limit_threads n_threads rcmd_matrix rcmd_pairs rcmd_plans top_pairs unit"
+    ),
     "likewise.similarity": "NAMES RCMD Cosine Decomposition Dot Euclidean Manhattan Similarity Transport by_name",
     "likewise.encoder": (
-        "Coverage Dense Encoder Head Normalize SkipTokens Tokenized Tokenizer as_texts packed with_markers"
+        "WINDOW Coverage Cuts Dense Encoder Head Normalize SkipTokens Tokenized Tokenizer as_texts "
+        "check_on_truncate chunks packed progress_bar with_markers"
     ),
     "likewise.backbone": "Backbone load_backbone read_config serving tokenizer_json",
     "likewise.explain": "Alignment Explanation Side Word WordTable explain_pair roll_up words_of",
+    "likewise.objectives": (
+        "CONCATENATIONS Contrastive MANY MarginDistillation Matryoshka Objective Regression Softmax Triplet "
+        "VectorDistillation"
+    ),
+    "likewise.training": "Dataset TrainableEncoder TrainingConfig TrainingResult train",
     "likewise.model": "DEFAULT FolderSpec Found Model Report at_hand find inspect",
+    "likewise.model.cross_encoder": "ACTIVATIONS CrossEncoder Ranked",
     "likewise.model.onnx": "Difference Parity export",
-    "likewise.data": "ScoredPair read_lines read_stsb",
+    "likewise.data": (
+        "ALIGNMENT_KINDS CLASSIFICATION_TASKS ISTS_ROWS NLI_LABELS STS_SOURCES ArgumentPair Article "
+        "BinaryPair ChunkAlignment ChunkedPair ChunkedText DuplicateSet LabelledPair LabelledText "
+        "RetrievalSet Rows ScoredPair Section TextTriplet drop_overlapping nli_triplets normalised "
+        "read_arguments read_articles read_beir read_classification read_ists read_lines read_mrpc read_nli "
+        "read_nli_triplets read_qqp read_qqp_duplicates read_section_triplets read_sick read_sick_nli "
+        "read_sts read_stsb read_wa section_triplets sentences write_wa"
+    ),
     "likewise.evaluation": "Correlation correlate evaluate_pairs",
 }
 

@@ -50,6 +50,40 @@ def test_selecting_texts(lengths: list[int], by_dim: bool, data: st.DataObject) 
     np.testing.assert_array_equal(some.pooled(), made.pooled()[rows])
 
 
+@given(lengths=LENGTHS, by_dim=st.booleans())
+def test_torch_pools_to_the_same_bytes(lengths: list[int], by_dim: bool) -> None:
+    made = _made(lengths, by_dim)
+    there = Embeddings(torch.from_numpy(made.tokens), made.offsets, torch.from_numpy(np.asarray(made.weights)))
+    np.testing.assert_array_equal(there.pooled().numpy(), made.pooled())
+
+
+@pytest.mark.parametrize("by_dim", [True, False])
+def test_the_gradient_of_torch_pooling(by_dim: bool) -> None:
+    made = _made([2, 0, 4, 1], by_dim)
+
+    def pooled(tokens: torch.Tensor, weights: torch.Tensor) -> Any:
+        return Embeddings(tokens, made.offsets, weights).pooled()
+
+    given = [torch.from_numpy(np.asarray(x)).requires_grad_() for x in (made.tokens, made.weights)]
+    assert torch.autograd.gradcheck(pooled, given)
+
+
+def test_torch_pooling_is_deterministic() -> None:
+    made = _made([40] * 200, by_dim=False)
+    there = Embeddings(torch.from_numpy(made.tokens).float(), made.offsets, torch.from_numpy(made.weights).float())
+    first = there.pooled()
+    for _ in range(5):
+        assert torch.equal(there.pooled(), first)
+    np.testing.assert_allclose(first, made.pooled(), atol=1e-4)
+
+
+@given(lengths=LENGTHS)
+def test_a_text_pools_to_the_same_bytes_alone_and_in_a_batch(lengths: list[int]) -> None:
+    made = _made(lengths, by_dim=False)
+    for i in range(len(made)):
+        np.testing.assert_array_equal(made.select([i]).pooled()[0], made.pooled()[i])
+
+
 def test_shape() -> None:
     made = _made([2, 0, 3], by_dim=False)
     assert (len(made), made.dim, made.lengths.tolist()) == (3, 3, [2, 0, 3])

@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from likewise.errors import LikewiseError
     from likewise.explain import Explanation
     from likewise.model import Model, inspect
+    from likewise.model.cross_encoder import CrossEncoder
     from likewise.similarity import RCMD, Cosine, Dot, Euclidean, Manhattan, Similarity, Transport
     from likewise.types import Embeddings
 
 __all__ = [
     "RCMD",
     "Cosine",
+    "CrossEncoder",
     "Dot",
     "Embeddings",
     "Euclidean",
@@ -33,6 +35,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _ROOMS = {
+    "CrossEncoder": "model.cross_encoder",
     "Embeddings": "types",
     "Explanation": "explain",
     "LikewiseError": "errors",

@@ -9,12 +9,15 @@ A message says three things: what happened with the value, the likely cause, wha
     ├── ModelError (ValueError)          a model folder, its weights or its modules cannot be used
     │   └── ModelNotFoundError           no such folder, package or hub model at hand
     ├── DataError (ValueError)           a data file breaks its format; file and line are named
-    └── MissingExtraError (ImportError)  an optional dependency is absent; the pip line is given
+    ├── MissingExtraError (ImportError)  an optional dependency is absent; the pip line is given
+    ├── TrainingError (ArithmeticError)  a loss or a gradient is NaN or infinite; step and rows are named
+    └── WorkerError (RuntimeError)       a worker process ended before its work was done
 
     LikewiseWarning (UserWarning)
     ├── TruncationWarning                texts were cut, with counts
     ├── EmptyTextWarning                 a text without tokens got the documented value
-    └── PlainKernelsWarning              the compiled kernels are not there; said once
+    ├── PlainKernelsWarning              the compiled kernels are not there; said once
+    └── RepairedDataWarning              known faults of a data file were mended; file and lines are named
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ import warnings
 
 __all__ = [
     "DataError",
+    "DataNotFoundError",
     "EmptyTextWarning",
     "InputError",
     "InputTypeError",
@@ -33,8 +37,11 @@ __all__ = [
     "ModelError",
     "ModelNotFoundError",
     "PlainKernelsWarning",
+    "RepairedDataWarning",
+    "TrainingError",
     "TruncationError",
     "TruncationWarning",
+    "WorkerError",
     "warn",
 ]
 
@@ -67,6 +74,10 @@ class DataError(LikewiseError, ValueError):
     """A data file breaks its format; the message names the file and the line."""
 
 
+class DataNotFoundError(DataError):
+    """A file of the data set is not in the folder named."""
+
+
 class MissingExtraError(LikewiseError, ImportError):
     """An optional dependency is absent; the message holds the pip line that brings it."""
 
@@ -74,6 +85,14 @@ class MissingExtraError(LikewiseError, ImportError):
         super().__init__(
             f"{purpose} needs the package '{package}': pip install {package} (it comes with likewise[{extra}])"
         )
+
+
+class TrainingError(LikewiseError, ArithmeticError):
+    """A loss, a gradient or a weight is not finite; the message names the step and the rows."""
+
+
+class WorkerError(LikewiseError, RuntimeError):
+    """A worker process ended before its work was done."""
 
 
 class LikewiseWarning(UserWarning):
@@ -92,9 +111,13 @@ class PlainKernelsWarning(LikewiseWarning):
     """The compiled kernels are not in use, so that the plain ones run: the same results, more slowly."""
 
 
+class RepairedDataWarning(LikewiseWarning):
+    """A data file is malformed in a way that leaves no doubt about what it says; it was read as meant."""
+
+
 def warn(message: str, category: type[LikewiseWarning]) -> None:
     """Warn at the line outside this package that led here, however deep the call."""
-    frame, level = sys._getframe(1), 2
+    frame, level = sys._getframe(1), 3  # the level of its caller
     while frame.f_back is not None and _inside(frame.f_back.f_globals.get("__name__", "")):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -14,7 +15,10 @@ from typing import IO, Any
 
 from likewise.errors import InputError
 
-__all__ = ["atomic_file", "atomic_folder", "sha256"]
+__all__ = ["NOT_WRITTEN", "atomic_file", "atomic_folder", "sha256"]
+
+NOT_WRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""What a full or failing disk answers (`OSError.errno`)."""
 
 _OURS = r"\d+_\w+(/(config\.json|model\.safetensors|pytorch_model\.bin))?"
 """What a folder may lose when it is replaced: the numbered module folders of an earlier model."""

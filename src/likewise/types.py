@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
-from array_api_compat import array_namespace, is_numpy_array, is_torch_array
+from array_api_compat import array_namespace, device, is_numpy_array, is_torch_array
 
 from likewise.errors import InputError, InputTypeError
 
@@ -95,6 +95,8 @@ class Embeddings:
         self._refuse_non_finite()
 
     def _refuse_non_finite(self) -> None:
+        if is_torch_array(self.tokens) and self.tokens.requires_grad and not self.tokens.is_cpu:
+            return  # training on a GPU: to look would be to wait for it, and the loss shows it, too
         xp = array_namespace(self.tokens)
         with np.errstate(over="ignore", invalid="ignore"):  # a sum may overflow where no value does
             if bool(xp.isfinite(xp.sum(self.tokens))):
@@ -113,7 +115,8 @@ class Embeddings:
         """A batch of pooled vectors [n, dim]: a bag of one token a text."""
         xp = array_namespace(vectors)
         n = vectors.shape[0]
-        return cls(vectors, np.arange(n + 1), xp.ones(n, dtype=computable(vectors[:0]).dtype))
+        weights = xp.ones(n, dtype=computable(vectors[:0]).dtype, device=device(vectors))
+        return cls(vectors, np.arange(n + 1), weights)
 
     @classmethod
     def from_texts(cls, texts: Sequence[Array], weights: Sequence[Array] | None = None) -> Embeddings:
@@ -161,20 +164,23 @@ class Embeddings:
         Raises:
             InputError: The embeddings have no pooling weights.
         """
-        if self.weights is None:
-            raise InputError(
-                "these embeddings have no pooling weights (a token-level model), so there is no pooled vector; "
-                "use similarity='rcmd' or 'transport', or name a pooling when the model is loaded"
-            )
-        weights = self.weights[self._rows(i)]
-        return (weights if weights.ndim == 2 else weights[:, None]) * self.text(i)
+        return self._weighted(self._rows(i))
 
     def pooled(self) -> Array:
-        """[n, dim] pooled vectors, in float32 or better; a text without tokens gives zeros."""
-        xp = array_namespace(self.tokens)
+        """[n, dim] pooled vectors, in float32 or better; a text without tokens gives zeros.
+
+        Raises:
+            InputError: The embeddings have no pooling weights.
+        """
+        if is_torch_array(self.tokens):
+            # The gradient of a slice is as large as what it was cut from, so that the loop below would be quadratic.
+            text = array_namespace(self.tokens).asarray(np.repeat(np.arange(len(self)), self.lengths))
+            parts = self._weighted(slice(None))
+            return parts.new_zeros(len(self), self.dim).index_add(0, text.to(parts.device), parts)
         if not len(self):
             return computable(self.tokens[:0])
-        return xp.stack([xp.sum(self.parts(i), axis=0) for i in range(len(self))])
+        # Text by text: as fast as numpy is, and the same bytes whatever else is in the batch.
+        return np.stack([np.sum(self.parts(i), axis=0) for i in range(len(self))])
 
     def select(self, rows: Sequence[int] | np.ndarray) -> Embeddings:
         """The texts `rows`, in that order; a range of neighbours shares memory with these."""
@@ -188,6 +194,15 @@ class Embeddings:
 
     def __iter__(self) -> Iterator[Array]:
         return (self.text(i) for i in range(len(self)))
+
+    def _weighted(self, rows: slice) -> Array:
+        if self.weights is None:
+            raise InputError(
+                "these embeddings have no pooling weights (a token-level model), so there is no pooled vector; "
+                "use similarity='rcmd' or 'transport', or name a pooling when the model is loaded"
+            )
+        weights = self.weights[rows]
+        return (weights if weights.ndim == 2 else weights[:, None]) * computable(self.tokens[rows])
 
     def _rows(self, i: int) -> slice:
         return slice(int(self.offsets[i]), int(self.offsets[i + 1]))

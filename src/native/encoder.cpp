@@ -12,14 +12,17 @@
 namespace likewise {
 namespace {
 
-constexpr int64_t kTokensATask = 128;  // what one thread carries through all layers at a time
+constexpr int64_t kFewest = 128, kMost = 256;  // tokens that a thread carries through all layers at a time, if it can
 
 const EncoderKernels& kernels() {
     const std::string name = active().name;
+    if (name == "amx") return *amx_encoder();
     if (name == "avx512") return *avx512_encoder();
     if (name == "avx2") return *avx2_encoder();
     return portable_encoder();
 }
+
+int64_t up_to(int64_t n, int64_t whole) { return (n + whole - 1) / whole * whole; }
 
 Norm norm_of(const float* weight, const float* bias, int64_t n) { return {{weight, weight + n}, {bias, bias + n}}; }
 
@@ -42,11 +45,11 @@ struct Encoder::Work {
         scratch.resize(size_t(attention_scratch(longest, shape.hidden / shape.heads)));
         scales.resize(size_t(rows));
         lows.resize(size_t(rows));
-        converted.resize(size_t(rows * widest * 2));
+        converted.resize(size_t(up_to(rows, kRowsATile) * up_to(widest, 64) * 2));
     }
 
     void apply(const Linear& layer, const float* from, int64_t rows, float* to, Finish finish) {
-        if (ranges) observe(from, rows, layer.k);
+        if (ranges) observe(from, rows, layer.inputs);
         Activations given{from, nullptr, nullptr};
         if (layer.precision != Precision::float32) {
             kernels().convert(layer, from, rows, converted.data(), scales.data(), lows.data());
@@ -105,22 +108,23 @@ void Encoder::add_layer(const float* const (&weights)[6], const float* const (&b
     layers_.push_back(std::move(layer));
 }
 
-Linear Encoder::pack(const float* weight, const float* bias, int64_t n, int64_t k, Precision precision, const float* shift,
+Linear Encoder::pack(const float* weight, const float* bias, int64_t n, int64_t inputs, Precision precision, const float* shift,
                      const float* smooth) {
     if (precision != Precision::int8) shift = smooth = nullptr;  // other formats need neither
     Linear layer;
     layer.n = n;
-    layer.k = k;
+    layer.inputs = inputs;
     layer.precision = precision;
+    const int64_t k = layer.k = precision == Precision::float32 ? inputs : up_to(inputs, 64 / bytes_of(precision));
     const int64_t bytes = n * k * bytes_of(precision), pack = precision == Precision::float32 ? 1 : precision == Precision::bfloat16 ? 2 : 4;
     panels_.emplace_back(static_cast<char*>(::operator new(size_t(bytes), std::align_val_t(64))));
     char* panel = panels_.back().get();
     n_bytes_ += bytes;
     std::vector<float> row(static_cast<size_t>(k)), moved(bias, bias + n), scales(static_cast<size_t>(n)), sums(scales);
     for (int64_t c = 0; c < n; ++c) {
-        for (int64_t e = 0; e < k; ++e) {
-            row[size_t(e)] = weight[c * k + e];
-            if (shift) moved[size_t(c)] += weight[c * k + e] * shift[e];
+        for (int64_t e = 0; e < inputs; ++e) {
+            row[size_t(e)] = weight[c * inputs + e];
+            if (shift) moved[size_t(c)] += weight[c * inputs + e] * shift[e];
             if (smooth) row[size_t(e)] /= smooth[e];
         }
         float most = 0;
@@ -148,8 +152,8 @@ Linear Encoder::pack(const float* weight, const float* bias, int64_t n, int64_t 
         layer.scales = keep(scales.data(), n);
         layer.sums = keep(sums.data(), n);
         if (smooth) {
-            layer.shift = keep(shift, k);
-            layer.smooth = keep(smooth, k);
+            layer.shift = keep(shift, inputs);
+            layer.smooth = keep(smooth, inputs);
         }
     }
     return layer;
@@ -160,10 +164,11 @@ void Encoder::embed(Work& work, const int32_t* ids, const int64_t* offsets, cons
     float* to = projection_.panel ? work.context.data() : work.x.data();
     int64_t rows = 0;
     for (size_t at = first; at < last; ++at) {
-        const int64_t start = offsets[order[at]], length = offsets[order[at] + 1] - start;
-        for (int64_t t = 0; t < length; ++t, ++rows) {
-            const float* word = words_ + int64_t(ids[start + t]) * word_dim_;
-            const float* position = positions_ + (t + shape_.first_position) * word_dim_;
+        int64_t place = shape_.first_position;
+        for (int64_t t = offsets[order[at]]; t < offsets[order[at] + 1]; ++t, ++rows) {
+            const float* word = words_ + int64_t(ids[t]) * word_dim_;
+            // Where positions begin behind the padding index, a padding token stands there and is not counted.
+            const float* position = positions_ + (ids[t] == shape_.first_position - 1 ? ids[t] : place++) * word_dim_;
             for (int64_t k = 0; k < word_dim_; ++k) to[rows * word_dim_ + k] = word[k] + position[k];
         }
     }
@@ -226,10 +231,11 @@ void Encoder::run(const int32_t* ids, const int64_t* offsets, int64_t n, float* 
     const auto length = [&](int64_t text) { return offsets[text + 1] - offsets[text]; };
     // Longest first, so that no thread is left with a long text at the end.
     std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return length(a) > length(b); });
+    const int64_t budget = std::min(kMost, std::max(kFewest, offsets[n] / std::max(n_threads, 1)));
     std::vector<size_t> starts{0};
     int64_t rows = 0, most = 1;
     for (size_t at = 0; at < order.size(); ++at) {
-        if (rows && rows + length(order[at]) > kTokensATask) {
+        if (rows && rows + length(order[at]) > budget) {
             starts.push_back(at);
             rows = 0;
         }

@@ -21,11 +21,13 @@ struct Linear {
     const float* sums = nullptr;    // [n] int8 only: sum of the codes of each channel
     const float* shift = nullptr;   // [k] int8 only: subtracted from the input, or null
     const float* smooth = nullptr;  // [k] int8 only: multiplied with the shifted input, or null
-    int64_t k = 0, n = 0;           // both multiples of 16
+    int64_t inputs = 0, n = 0;      // both multiples of 16
+    int64_t k = 0;                  // inputs, and zeros behind them up to whole 64 bytes where not float32
     Precision precision = Precision::float32;
 };
 
-// Rows of activations in the number format of a layer; int8: x is about scale * code + low.
+// Rows of activations in the number format of a layer, `k` each; int8: x is about scale * code + low.
+// Up to a multiple of kRowsATile there is memory behind the last row, of any content, where not float32.
 struct Activations {
     const void* values;
     const float* scales;
@@ -39,7 +41,7 @@ enum class Finish : int { bias = 0, residual = 1, gelu = 2, gelu_tanh = 3, relu 
 struct EncoderKernels {
     // out[row][n] = finish(x . w + bias); `residual` is out's own earlier content where the finish says so.
     void (*linear)(const Linear& layer, const Activations& x, int64_t rows, float* out, Finish finish);
-    // Rows of k floats into the layer's number format.
+    // Rows of `inputs` floats into the layer's number format.
     void (*convert)(const Linear& layer, const float* x, int64_t rows, void* values, float* scales, float* lows);
     // Every row to mean 0 and variance 1, then times weight plus bias.
     void (*normalise)(float* x, int64_t rows, int64_t n, const float* weight, const float* bias, float epsilon);
@@ -49,6 +51,8 @@ struct EncoderKernels {
                    float* scratch, float* out);
 };
 
+constexpr int64_t kRowsATile = 16;
+
 inline int64_t attention_scratch(int64_t length, int64_t head_dim) {
     const int64_t keys = (length + kAlign - 1) / kAlign * kAlign;
     return keys * head_dim + 8 * keys;
@@ -57,6 +61,7 @@ inline int64_t attention_scratch(int64_t length, int64_t head_dim) {
 const EncoderKernels& portable_encoder();
 const EncoderKernels* avx2_encoder();
 const EncoderKernels* avx512_encoder();
+const EncoderKernels* amx_encoder();
 
 struct Norm {
     std::vector<float> weight, bias;

@@ -44,7 +44,13 @@ inline vfloat error_function(vfloat x) {
     q = q * z + spread(0.11555156111717224f);
     q = q * z + spread(0.5116854310035706f);
     q = q * z + spread(1.0f);
+#if defined(__AVX512F__)
+    // A reciprocal of 14 bits and one step of Newton: a division would take as long as all the rest.
+    const vfloat guess = (vfloat)_mm512_rcp14_ps((__m512)q);
+    return x * p * (guess * (2.0f - q * guess));
+#else
     return x * p / q;
+#endif
 }
 
 template <Finish F>
@@ -61,6 +67,22 @@ inline vfloat finished(vfloat x, const float* out) {
     return x;
 }
 
+// One vector of channels: what their sums mean as numbers, with the bias.
+template <Precision P>
+struct Channels {
+    vfloat bias, scales{}, sums{};
+
+    Channels(const Linear& layer, int64_t channel) : bias(load(layer.bias + channel)) {
+        if constexpr (P == Precision::int8) scales = load(layer.scales + channel), sums = load(layer.sums + channel);
+    }
+    vfloat operator()(typename Format<P>::Sum sum, const Activations& x, int64_t row) const {
+        if constexpr (P == Precision::int8)
+            return (to_float(sum) * spread(x.scales[row]) + sums * spread(x.lows[row])) * scales + bias;
+        else
+            return sum + bias;
+    }
+};
+
 template <Precision P, Finish F, int M, int N>
 void linear_tile(const Linear& layer, const Activations& x, int64_t row, int64_t panel, float* out) {
     using Format_ = Format<P>;
@@ -71,17 +93,11 @@ void linear_tile(const Linear& layer, const Activations& x, int64_t row, int64_t
 #pragma GCC unroll 16
     for (int j = 0; j < N * kParts; ++j) {
         const int64_t channel = panel * kLanes + j * kWidth;
+        const Channels<P> meant(layer, channel);
 #pragma GCC unroll 16
         for (int i = 0; i < M; ++i) {
             float* to = out + (row + i) * layer.n + channel;
-            vfloat value;
-            if constexpr (P == Precision::int8) {
-                const vfloat codes = to_float(sums[i][j]) * spread(x.scales[row + i]) + load(layer.sums + channel) * spread(x.lows[row + i]);
-                value = codes * load(layer.scales + channel) + load(layer.bias + channel);
-            } else {
-                value = sums[i][j] + load(layer.bias + channel);
-            }
-            store(to, finished<F>(value, to));
+            store(to, finished<F>(meant(sums[i][j], x, row + i), to));
         }
     }
 }
@@ -96,8 +112,48 @@ void linear_panels(const Linear& layer, const Activations& x, int64_t row, int64
     linear_tile<P, F, M, 1>(layer, x, row, panel, out);
 }
 
+#if defined(__AMX_TILE__)
+// 32 tokens times 32 channels, or the last 16 tokens times 64, stay in the tile registers over the whole input. Every
+// sum of a token runs over the input in one order, whatever the block, and tokens behind the last are not looked at.
+template <Precision P, Finish F, int M>
+void amx_block(const Linear& layer, const Activations& x, int64_t row, int64_t rows, int64_t panel, float* out) {
+    constexpr int N = 4 / M;
+    const int64_t k_bytes = layer.k * bytes_of(P), size = k_bytes * kLanes, last = layer.n / kLanes - 1;
+    const char* const a = static_cast<const char*>(x.values) + row * k_bytes;
+    const char* b[N];  // behind the last panel it is met again, and not stored
+    for (int j = 0; j < N; ++j) b[j] = static_cast<const char*>(layer.panel) + std::min(panel + j, last) * size;
+    alignas(64) typename Format<P>::Sum sums[4][kRowsATile];
+    if constexpr (M == 2) amx_two_by_two<P>(a, b, k_bytes, sums);
+    else amx_one_by_four<P>(a, b, k_bytes, sums);
+    for (int tile = 0; tile < 4; ++tile) {
+        const int64_t first = row + tile / N * kRowsATile, channel = (panel + tile % N) * kLanes;
+        if (channel >= layer.n) continue;
+        const int64_t count = std::min(rows - first, kRowsATile);
+        const Channels<P> meant(layer, channel);
+        for (int64_t i = 0; i < count; ++i) {
+            float* to = out + (first + i) * layer.n + channel;
+            store(to, finished<F>(meant(sums[tile][i], x, first + i), to));
+        }
+    }
+}
+
+template <Precision P, Finish F>
+void amx_linear(const Linear& layer, const Activations& x, int64_t rows, float* out) {
+    const Tiles tiles;
+    const int64_t panels = layer.n / kLanes, pairs = rows <= kRowsATile ? 0 : (rows + kRowsATile - 1) / 2 / kRowsATile;
+    for (int64_t panel = 0; pairs && panel < panels; panel += 2)
+        for (int64_t pair = 0; pair < pairs; ++pair)
+            amx_block<P, F, 2>(layer, x, pair * 2 * kRowsATile, rows, panel, out);
+    const int64_t row = pairs * 2 * kRowsATile;
+    for (int64_t panel = 0; row < rows && panel < panels; panel += 4) amx_block<P, F, 1>(layer, x, row, rows, panel, out);
+}
+#endif
+
 template <Precision P, Finish F>
 void linear_of(const Linear& layer, const Activations& x, int64_t rows, float* out) {
+#if defined(__AMX_TILE__)
+    if constexpr (P != Precision::float32) return amx_linear<P, F>(layer, x, rows, out);
+#endif
     const int64_t panels = layer.n / kLanes;
     for (int64_t panel = 0; panel < panels;) {
         const int n = int(piece(panels - panel, kPositions));
@@ -135,7 +191,11 @@ void linear(const Linear& layer, const Activations& x, int64_t rows, float* out,
 }
 
 void to_bfloat16(const float* x, int64_t n, uint16_t* out) {
-    for (int64_t k = 0; k < n; ++k) {
+    int64_t k = 0;
+#if defined(__AVX512F__)
+    for (; k + 16 <= n; k += 16) _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + k), (__m256i)_mm512_cvtneps_pbh((__m512)load(x + k)));
+#endif
+    for (; k < n; ++k) {
         uint32_t bits;
         std::memcpy(&bits, x + k, sizeof bits);
         out[k] = uint16_t((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
@@ -143,6 +203,9 @@ void to_bfloat16(const float* x, int64_t n, uint16_t* out) {
 }
 
 inline float largest(vfloat v) {
+#if defined(__AVX512F__)
+    return _mm512_reduce_max_ps((__m512)v);
+#endif
     float most = v[0];
     for (int i = 1; i < kWidth; ++i) most = v[i] > most ? v[i] : most;
     return most;
@@ -151,7 +214,7 @@ inline float largest(vfloat v) {
 // Codes 0 to 255 over the range of a row: x is about scale * code + low.
 void to_codes(const Linear& layer, const float* x, uint8_t* out, float* scale, float* low, float* moved) {
     vfloat most = spread(-3.4e38f), least = spread(-3.4e38f);
-    for (int64_t k = 0; k < layer.k; k += kWidth) {
+    for (int64_t k = 0; k < layer.inputs; k += kWidth) {
         vfloat v = load(x + k);
         if (layer.smooth) v = (v - load(layer.shift + k)) * load(layer.smooth + k);
         store(moved + k, v);
@@ -162,7 +225,7 @@ void to_codes(const Linear& layer, const float* x, uint8_t* out, float* scale, f
     *low = bottom;
     *scale = range / 255;
     const vfloat inverse = spread(range > 0 ? 255 / range : 0), base = spread(bottom);
-    for (int64_t k = 0; k < layer.k; k += kWidth) {
+    for (int64_t k = 0; k < layer.inputs; k += kWidth) {
         const vint code = __builtin_convertvector((load(moved + k) - base) * inverse + spread(0.5f), vint);
 #if defined(__AVX512F__)
         _mm_storeu_si128(reinterpret_cast<__m128i*>(out + k), _mm512_cvtusepi32_epi8((__m512i)code));
@@ -173,10 +236,14 @@ void to_codes(const Linear& layer, const float* x, uint8_t* out, float* scale, f
 }
 
 void convert(const Linear& layer, const float* x, int64_t rows, void* values, float* scales, float* lows) {
-    if (layer.precision == Precision::bfloat16) return to_bfloat16(x, rows * layer.k, static_cast<uint16_t*>(values));
-    std::vector<float> moved(static_cast<size_t>(layer.k));
-    for (int64_t row = 0; row < rows; ++row)
-        to_codes(layer, x + row * layer.k, static_cast<uint8_t*>(values) + row * layer.k, scales + row, lows + row, moved.data());
+    const int64_t bytes = bytes_of(layer.precision);
+    std::vector<float> moved(static_cast<size_t>(layer.inputs));
+    for (int64_t row = 0; row < rows; ++row, x += layer.inputs) {
+        uint8_t* to = static_cast<uint8_t*>(values) + row * layer.k * bytes;
+        std::fill(to + layer.inputs * bytes, to + layer.k * bytes, uint8_t(0));
+        if (layer.precision == Precision::bfloat16) to_bfloat16(x, layer.inputs, reinterpret_cast<uint16_t*>(to));
+        else to_codes(layer, x, to, scales + row, lows + row, moved.data());
+    }
 }
 
 void normalise(float* x, int64_t rows, int64_t n, const float* weight, const float* bias, float epsilon) {
@@ -192,6 +259,34 @@ void normalise(float* x, int64_t rows, int64_t n, const float* weight, const flo
         for (int64_t k = 0; k < n; k += kWidth)
             store(x + k, (load(x + k) - spread(mean)) * scale * load(weight + k) + load(bias + k));
     }
+}
+
+// Up to 16 rows of 16 numbers as columns; zeros stand for rows behind the last.
+inline void turn(const float* x, int64_t step, int64_t rows, float* out, int64_t out_step) {
+#if defined(__AVX512F__)
+    __m512 v[16];
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) v[i] = i < rows ? _mm512_loadu_ps(x + i * step) : _mm512_setzero_ps();
+    const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+#pragma GCC unroll 4
+    for (int s = 1; s < 16; s *= 2) {  // swap the halves off the diagonal of every block of 2 s by 2 s
+        const __mmask16 upper = _mm512_test_epi32_mask(lane, _mm512_set1_epi32(s));
+        const __m512i near = _mm512_mask_add_epi32(lane, upper, lane, _mm512_set1_epi32(16 - s));
+        const __m512i far = _mm512_mask_add_epi32(_mm512_add_epi32(lane, _mm512_set1_epi32(s)), upper, lane, _mm512_set1_epi32(16));
+#pragma GCC unroll 16
+        for (int i = 0; i < 16; ++i)
+            if (!(i & s)) {
+                const __m512 a = v[i], b = v[i + s];
+                v[i] = _mm512_permutex2var_ps(a, near, b);
+                v[i + s] = _mm512_permutex2var_ps(a, far, b);
+            }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) _mm512_storeu_ps(out + i * out_step, v[i]);
+#else
+    for (int j = 0; j < 16; ++j)
+        for (int i = 0; i < 16; ++i) out[i * out_step + j] = j < rows ? x[j * step + i] : 0;
+#endif
 }
 
 // Scores of Q queries with all keys, [Q][keys], then their softmax; then the weighted sum of the values.
@@ -229,11 +324,7 @@ void attend_rows(const float* qkv, int64_t length, int64_t hidden, int64_t head_
             store(line + j, e);
             sum += e;
         }
-        // Positions behind the text hold exp(-87), which is not zero: they are left out of the sum.
-        float whole = 0;
-        if (keys == length) whole = total(sum);
-        else for (int64_t j = 0; j < length; ++j) whole += line[j];
-        inverse[i] = 1 / whole;
+        inverse[i] = 1 / total(sum);  // positions behind the text add exp(-87), nothing beside the largest's 1
     }
     for (int64_t d = 0; d < head_dim; d += kWidth) {
         vfloat acc[Q] = {};
@@ -253,13 +344,19 @@ void attend(const float* qkv, int64_t length, int64_t hidden, int64_t heads, con
     float *turned = scratch, *scores = scratch + keys * head_dim;
     for (int64_t head = 0; head < heads; ++head) {
         const float* own = qkv + head * head_dim;
-        for (int64_t j = 0; j < keys; ++j)
-            for (int64_t d = 0; d < head_dim; ++d) turned[d * keys + j] = j < length ? own[j * 3 * hidden + hidden + d] : 0;
+        for (int64_t j = 0; j < keys; j += 16)
+            for (int64_t d = 0; d < head_dim; d += 16)
+                turn(own + j * 3 * hidden + hidden + d, 3 * hidden, std::min<int64_t>(length - j, 16), turned + d * keys + j, keys);
         const float* bias = distance ? distance + head * (2 * reach - 1) + reach - 1 : nullptr;
         float* to = out + head * head_dim;
         int64_t first = 0;
+        if constexpr (kWidth == 16)
+            for (; first + 8 <= length; first += 8)
+                attend_rows<8>(own, length, hidden, head_dim, turned, keys, bias, first, scores, to);
         for (; first + 4 <= length; first += 4)
             attend_rows<4>(own, length, hidden, head_dim, turned, keys, bias, first, scores, to);
+        for (; first + 2 <= length; first += 2)
+            attend_rows<2>(own, length, hidden, head_dim, turned, keys, bias, first, scores, to);
         for (; first < length; ++first) attend_rows<1>(own, length, hidden, head_dim, turned, keys, bias, first, scores, to);
     }
 }

@@ -10,6 +10,9 @@
 
 #include "layout.hpp"
 #include "simd.hpp"
+#if defined(__AMX_TILE__)
+#include "amx.hpp"
+#endif
 
 namespace {
 
@@ -223,6 +226,9 @@ void score_places(Precision p, const Rows& rows, int64_t row, const Group& g, fl
 }
 
 inline float total(vfloat v) {
+#if defined(__AVX512F__)
+    return _mm512_reduce_add_ps((__m512)v);
+#endif
     float sum = 0;
     for (int i = 0; i < kWidth; ++i) sum += v[i];
     return sum;
@@ -310,6 +316,10 @@ double peak_of(double seconds) {
 
 double peak(Precision p, double seconds) {
     if (p == Precision::float32) return peak_of<Precision::float32>(seconds);
+#if defined(__AMX_TILE__)
+    if (p == Precision::bfloat16) return amx_peak<Precision::bfloat16>(seconds);
+    return amx_peak<Precision::int8>(seconds);
+#endif
     if (p == Precision::bfloat16) return peak_of<Precision::bfloat16>(seconds);
     return peak_of<Precision::int8>(seconds);
 }

@@ -73,5 +73,6 @@ struct Kernels {
 const Kernels& portable();
 const Kernels* avx2();    // null where this build has none
 const Kernels* avx512();
+const Kernels* amx();
 
 }  // namespace likewise

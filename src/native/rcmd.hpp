@@ -10,7 +10,7 @@ namespace likewise {
 
 // The kernels for this processor, or those named by `use`.
 const Kernels& active();
-// Chooses "portable", "avx2", "avx512" or "" (the best). False if this processor or build has no such set.
+// Chooses "portable", "avx2", "avx512", "amx" or "" (the best). False if this processor or build has no such set.
 bool use(const std::string& name);
 std::vector<std::string> available();
 

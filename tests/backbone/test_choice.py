@@ -80,8 +80,9 @@ def test_the_engine_serves_its_precisions(precision: str, checkpoint: Folders) -
 @pytest.mark.parametrize(
     ("kernel", "asked", "given"),
     [
+        ("amx", "fast", "int8"),
+        ("amx", "bfloat16", "bfloat16"),
         ("avx512", "fast", "int8"),
-        ("avx512", "bfloat16", "bfloat16"),
         ("avx2", "fast", "float32"),
         ("avx2", "bfloat16", "float32"),
         ("avx2", "int8", "int8"),
@@ -99,6 +100,17 @@ def test_what_the_processor_is_quick_at(
     assert f", {given}, " in backbone.describe()
     assert backbone.describe().endswith(f"native engine on {kernel}")
     assert f"native engine on {kernel}:" in serving(checkpoint("bert"))
+
+
+@compiled
+def test_bfloat16_is_served_where_it_is_quicker(checkpoint: Folders, kernels: Callable[[str], None]) -> None:
+    """With AVX-512 alone that depends on the processor."""
+    if "avx512" not in native.available():
+        pytest.skip("this processor has no avx512")
+    kernels("avx512")
+    rates = {p: max(native.required().peak(native.PRECISIONS[p], 0.002) for _ in range(5)) for p in native.PRECISIONS}
+    given = "bfloat16" if rates["bfloat16"] > rates["float32"] else "float32"
+    assert f", {given}, " in _cpu(checkpoint("bert"), "bfloat16").describe()
 
 
 @pytest.mark.parametrize("precision", ["float16", "float64"])

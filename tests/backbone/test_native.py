@@ -19,6 +19,7 @@ from transformers import AutoConfig, AutoModel
 from likewise import Model
 from likewise.backbone import read_config
 from likewise.backbone.definition import Definition, define
+from likewise.backbone.flat import FlatBackbone
 from likewise.backbone.native import PRECISIONS, NativeBackbone
 from likewise.data import read_stsb
 from likewise.errors import InputError, ModelError
@@ -214,6 +215,21 @@ def test_the_first_position_is_where_transformers_has_it(kind: str, pad: int, tm
     np.testing.assert_allclose(backbone.states(*packed), _oracle(folder, *packed), atol=1e-5, rtol=0)
 
 
+@pytest.mark.parametrize("name", ["roberta", "xlm-roberta", "mpnet", "bert"])
+def test_padding_tokens_inside_a_text_stand_where_transformers_has_them(name: str, checkpoint: Folders) -> None:
+    """They are not counted: the token behind them has the position that theirs would have been."""
+    definition = define(read_config(checkpoint(name)))
+    assert isinstance(definition, Definition)
+    pad, backbone = max(definition.first_position - 1, 0), _engine(checkpoint(name))
+    first, second, third = _texts(backbone, [9, 4, 30])
+    first[[0, 3, 4, 8]], second[:], third[7] = pad, pad, pad
+    packed = _pack([first, second, third])
+    wanted = _oracle(checkpoint(name), *packed)
+    np.testing.assert_allclose(backbone.states(*packed), wanted, atol=1e-5, rtol=0)
+    flat = FlatBackbone(definition, checkpoint(name), device="cpu")
+    np.testing.assert_allclose(flat.states(*packed), wanted, atol=1e-5, rtol=0)
+
+
 def test_relative_distances_of_long_texts(tmp_path: Path) -> None:
     """Beyond distance 128 they share a bucket."""
     sizes = {"hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 32, "num_hidden_layers": 2}
@@ -323,6 +339,9 @@ def test_damaged_weights(copy: Path, edit_json: Callable[..., None]) -> None:
     refused({key: stored[key] for key in stored if key != name}, f"lack the tensor '{name}'")
     refused({**stored, name: stored[name].T.copy()}, rf"'{name}' .* has shape \(64, 32\), and config\.json asks")
     refused({**stored, name: np.full_like(stored[name], np.inf)}, f"'{name}' .* holds NaN or infinity")
+    words = stored["embeddings.word_embeddings.weight"].copy()
+    words[-1, -1] = np.nan
+    refused({**stored, "embeddings.word_embeddings.weight": words}, "word_embeddings.weight' .* holds NaN or infinity")
     types = "embeddings.token_type_embeddings.weight"
     refused({key: stored[key] for key in stored if key != types}, f"lack the tensor '{types}'")
     edit_json(copy / "config.json", num_hidden_layers=1)
@@ -429,7 +448,7 @@ def test_a_model_gives_the_same_bytes(
         shuffled = [SENTENCES[i] for i in order]
         assert _vectors(model, iter(shuffled)) == [vectors[i] for i in order]
         assert _tokens(model, iter(shuffled)) == [tokens[i] for i in order]
-    monkeypatch.setattr("likewise.encoder.encoder._WINDOW", 7)
+    monkeypatch.setattr("likewise.encoder.encoder.WINDOW", 7)
     monkeypatch.setattr("likewise.encoder.encoder._TOKENS_A_CALL", 50)
     assert _vectors(model, SENTENCES) == vectors
     assert _tokens(model, SENTENCES) == tokens
@@ -566,7 +585,7 @@ def test_the_default_model_on_every_instruction_set(
 def test_the_default_model_in_other_precisions(
     precision: str, least: float, rough: Callable[[str], Model], sentences: list[str]
 ) -> None:
-    if precision == "bfloat16" and native.instruction_set() != "avx512":
+    if precision == "bfloat16" and not native.quick_at_bfloat16():
         pytest.skip("this processor computes bfloat16 as float32")
     wanted, found = (rough(one).encode(sentences[:300]) for one in ("float32", precision))
     assert least <= _cosines(found, wanted).mean() < 1 - 1e-7

@@ -112,9 +112,19 @@ def test_values_that_are_no_numbers(dtype: str, values: list[float], tmp_path: P
     array = RANDOM.astype(dtype)
     array[2, : len(values)] = values
     tensors = _one(tmp_path, array)
+    for resident in (True, False):
+        with pytest.raises(ModelError, match=r"'a' .*holds NaN or infinity"):
+            tensors.get("a", (5, 7), resident=resident)
+
+
+@pytest.mark.parametrize("place", [0, 99, 100, 149])
+def test_every_block_of_a_table_is_checked(place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("likewise.backbone.tensors._BLOCK", 100)
+    array = np.arange(150, dtype=np.float32)
+    np.testing.assert_array_equal(_one(tmp_path, array).get("a", (150,), resident=False), array)
+    array[place] = np.nan
     with pytest.raises(ModelError, match=r"'a' .*holds NaN or infinity"):
-        tensors.get("a", (5, 7))
-    np.testing.assert_array_equal(tensors.get("a", (5, 7), finite=False), array.astype(np.float32))
+        _one(tmp_path, array).get("a", (150,), resident=False)
 
 
 def test_large_numbers_are_numbers(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_token_vectors_do_not_depend_on_their_batch(tiny: Model) -> None:
 def test_results_are_in_the_order_of_the_texts_across_windows(tiny: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = _texts(40, 15)
     expected, tokens = tiny.encode(texts), tiny.embed(texts)
-    monkeypatch.setattr("likewise.encoder.encoder._WINDOW", 7)
+    monkeypatch.setattr("likewise.encoder.encoder.WINDOW", 7)
     monkeypatch.setattr("likewise.encoder.encoder._TOKENS_A_CALL", 64)
     np.testing.assert_allclose(tiny.encode(iter(texts)), expected, atol=1e-5, rtol=0)
     np.testing.assert_allclose(tiny.embed(iter(texts)).tokens, tokens.tokens, atol=1e-5, rtol=0)
@@ -173,7 +173,7 @@ def test_a_long_text_can_be_refused_or_let_pass(tiny: Model) -> None:
 
 
 def test_counts_run_across_windows(tiny: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("likewise.encoder.encoder._WINDOW", 2)
+    monkeypatch.setattr("likewise.encoder.encoder.WINDOW", 2)
     with pytest.warns(TruncationWarning, match=r"2 of 5 texts .*the longest is text 3 with 72 tokens"):
         tiny.encode(["a", "dog " * 63, "b", "dog " * 70, "c"])
 

@@ -229,6 +229,17 @@ def test_unknown_choices_are_refused(monkeypatch):
             Candidates(*texts)
 
 
+@pytest.mark.skipif(not SETS, reason="built without the extension")
+def test_a_choice_ends_with_the_variable(monkeypatch):
+    for name in SETS:
+        monkeypatch.setenv("LIKEWISE_KERNELS", name)
+        assert native.instruction_set() == name
+    monkeypatch.setenv("LIKEWISE_KERNELS", "portable")
+    assert native.instruction_set() == "portable"
+    monkeypatch.delenv("LIKEWISE_KERNELS")
+    assert native.instruction_set() == SETS[-1]
+
+
 def test_other_layouts_of_memory_are_taken():
     a, offsets = packed(1, [3, 4], 12)
     whole = Candidates(a, offsets).score(a, offsets)

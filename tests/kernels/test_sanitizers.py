@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ["dispatch", "encoder", "prepare", "scoring", "training", "isa_portable", "isa_avx2", "isa_avx512"]
+SOURCES = ["dispatch", "encoder", "prepare", "scoring", "training", "isa_portable", "isa_avx2", "isa_avx512", "isa_amx"]
+AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni", "-mavx512bf16", "-mfma"]
 FLAGS = {
     "isa_avx2": ["-mavx2", "-mfma"],
-    "isa_avx512": ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni", "-mavx512bf16", "-mfma"],
+    "isa_avx512": AVX512,
+    "isa_amx": [*AVX512, "-mamx-tile", "-mamx-bf16", "-mamx-int8"],
 }
 
 

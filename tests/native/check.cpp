@@ -125,7 +125,7 @@ void check_pairs(const Packed& a, const Packed& b) {
 
 // A small random encoder: the same bytes alone and in any batch, finite, ranges observed.
 void check_encoder(Precision precision) {
-    const int64_t h = 32, f = 64, words = 50, positions = 40;
+    const int64_t h = 48, f = 80, words = 50, positions = 40;
     std::mt19937 random(7);
     std::normal_distribution<float> normal(0, 0.3f);
     const auto drawn = [&](int64_t n) {
@@ -134,10 +134,10 @@ void check_encoder(Precision precision) {
         return values;
     };
     const auto table = drawn(words * h), places = drawn(positions * h), ones = std::vector<float>(size_t(f), 1.0f), zeros = std::vector<float>(size_t(f));
-    Encoder encoder({h, 2, f, words, positions, 0, 1e-12f, Activation::gelu}, table.data(), h);
+    Encoder encoder({h, 3, f, words, positions, 0, 1e-12f, Activation::gelu}, table.data(), h);
     encoder.positions(places.data());
     encoder.embedding_norm(ones.data(), zeros.data());
-    const auto bias = drawn(2 * 79);
+    const auto bias = drawn(3 * 79);
     encoder.distances(bias.data(), 40);
     const std::vector<float> shift(size_t(h), 0.1f), smooth(size_t(h), 0.5f);
     for (int layer = 0; layer < 2; ++layer) {
@@ -173,7 +173,8 @@ void check_encoder(Precision precision) {
 int main() {
     for (const std::string& name : available()) {
         expect(use(name), "available");
-        expect(active().peak(Precision::int8, 0.001) > 0, "peak");
+        for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8})
+            expect(active().peak(precision, 0.001) > 0, "peak");
         for (const int64_t dim : {1, 17, 100}) {
             const Packed a(1, {3, 0, 1, 7, 12, 2}, dim), b(2, {1, 5, 0, 2, 9, 17, 4, 4, 6, 1, 1, 3, 8, 2, 5, 13, 11, 70, 2}, dim);
             check_scoring(a, b);

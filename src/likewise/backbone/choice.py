@@ -116,10 +116,10 @@ def _flat(definition: Definition, folder: Path, device: str | None, precision: s
 
 
 def _on_this_processor(precision: str) -> str:
-    quick = native.instruction_set() == "avx512"
+    """The precision that serves: int8 where its products have an instruction, bfloat16 where its own are quicker."""
     if precision == "fast":
-        return "int8" if quick else "float32"
-    return "float32" if precision == "bfloat16" and not quick else precision
+        return "int8" if native.instruction_set() in ("avx512", "amx") else "float32"
+    return "float32" if precision == "bfloat16" and not native.quick_at_bfloat16() else precision
 
 
 def _gpu_at_hand() -> bool:

@@ -92,7 +92,7 @@ class Definition:
     n_positions: int
     """Rows of the position table."""
     first_position: int
-    """Row of the first token's position."""
+    """Row of the first token's position. Where it is not 0, the row before it is the id and place of padding."""
     epsilon: float
     """Added to the variance in normalisations."""
     activation: str

@@ -74,12 +74,18 @@ class FlatEncoder(nn.Module):
         self.load_state_dict(read, assign=True)
         self.eval()
 
-    def forward(self, ids: Int[Tensor, " total"], offsets: Int[np.ndarray, " ends"]) -> Float[Tensor, "total dim"]:
+    def forward(
+        self,
+        ids: Int[Tensor, " total"],
+        offsets: Int[np.ndarray, " ends"],
+        types: Int[Tensor, " total"] | None = None,
+    ) -> Float[Tensor, "total dim"]:
         """Last hidden states, in the order of the tokens.
 
         Args:
             ids: Vocabulary ids of all texts, laid end to end, on the module's device.
             offsets: [n + 1] text i owns the ids offsets[i] to offsets[i + 1].
+            types: Which part of its text a token belongs to, where the model has types (`n_types`); 0 by default.
 
         Raises:
             InputError: A text has more tokens than there are positions.
@@ -91,29 +97,45 @@ class FlatEncoder(nn.Module):
             )
         order = np.argsort(lengths, kind="stable")
         if (np.diff(lengths) >= 0).all():
-            return self._sorted(ids, lengths)
+            return self._sorted(ids, lengths, types)
         rows = torch.from_numpy(_rows(offsets, order)).to(ids.device)
-        return self._sorted(ids[rows], lengths[order])[torch.argsort(rows)]
+        types = None if types is None else types[rows]
+        return self._sorted(ids[rows], lengths[order], types)[torch.argsort(rows)]
+
+    @property
+    def n_types(self) -> int:
+        """Rows of the token type table; 0 where there is none."""
+        return len(self.types) if self.definition.has_types else 0
 
     def checkpoint(self) -> dict[str, Tensor]:
         """Its weights by the names that transformers gives them."""
         own = self.state_dict()
         return {name: own[role] for role, name in _names(self.definition).items()}
 
-    def _sorted(self, ids: Tensor, lengths: np.ndarray) -> Tensor:
+    def _sorted(self, ids: Tensor, lengths: np.ndarray, types: Tensor | None) -> Tensor:
         groups = _groups(lengths)
-        x = self._embedded(ids, lengths)
+        x = self._embedded(ids, lengths, types)
         biases = [self._bias(length) for length, _ in groups]
         for layer in self.layers if groups else ():
             x = layer(x, lambda joint: self._attend(joint, groups, biases))
         return x
 
-    def _embedded(self, ids: Tensor, lengths: np.ndarray) -> Tensor:
-        places = np.arange(len(ids)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + self.definition.first_position
-        x = F.embedding(ids, self.words) + F.embedding(torch.from_numpy(places).to(ids.device), self.positions)
+    def _embedded(self, ids: Tensor, lengths: np.ndarray, types: Tensor | None) -> Tensor:
+        places = self._places(ids, lengths)
+        x = F.embedding(ids, self.words) + F.embedding(places, self.positions)
         if self.definition.has_types:
-            x = x + self.types[0]
+            x = x + (self.types[0] if types is None else F.embedding(types, self.types))
         return self.projection(F.dropout(self.embedding_norm(x), self._dropout[0], self.training))
+
+    def _places(self, ids: Tensor, lengths: np.ndarray) -> Tensor:
+        """[total] rows of the position table. Where they begin behind padding, its tokens stand there, uncounted."""
+        first = self.definition.first_position
+        starts = torch.from_numpy(np.repeat(np.cumsum(lengths) - lengths, lengths)).to(ids.device)
+        if not first:
+            return torch.arange(len(ids), device=ids.device) - starts
+        counted = (ids != first - 1).long()
+        before = torch.cumsum(counted, 0) - counted
+        return torch.where(counted == 1, before - before[starts] + first, first - 1)
 
     def _bias(self, length: int) -> Tensor | None:
         """[heads, length, length] what the distance of key and query adds to their logit."""

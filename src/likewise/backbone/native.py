@@ -110,6 +110,7 @@ class NativeBackbone(Backbone):
 
     def _checked(self, ids: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """Ids as the engine reads them, which looks up words and positions without a check of its own."""
+        native.library()  # another instruction set may be asked for by now
         lengths = np.diff(offsets)
         if offsets[0] != 0 or offsets[-1] != len(ids) or lengths.min(initial=0) < 0:
             raise InputError(
@@ -136,12 +137,12 @@ class Named:
         self._tensors, self._definition = tensors, definition
         self._prefix = definition.prefix if any(name.startswith(definition.prefix) for name in tensors) else ""
 
-    def __call__(self, name: str, *shape: int, finite: bool = True) -> np.ndarray:
+    def __call__(self, name: str, *shape: int, resident: bool = True) -> np.ndarray:
         name = self._prefix + name
         if name not in self._tensors:  # checkpoints of before 2019 call them gamma and beta
             old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
             name = old if old in self._tensors else name
-        return self._tensors.get(name, shape, finite=finite)
+        return self._tensors.get(name, shape, resident=resident)
 
     def release(self) -> None:
         """The pages of what was packed are not needed any more."""
@@ -164,8 +165,8 @@ class Named:
 
 def _build(definition: Definition, tensors: Named, precision: str, ranges: np.ndarray | None) -> Any:
     d, code = definition, native.PRECISIONS
-    # The word table is half of a small model and used a few rows at a time: it is left in the file, unread.
-    words = tensors("embeddings.word_embeddings.weight", d.vocabulary, d.word_dim, finite=False)
+    # The word table is half of a small model and used a few rows at a time: it is left in the file.
+    words = tensors("embeddings.word_embeddings.weight", d.vocabulary, d.word_dim, resident=False)
     sizes = [d.hidden, d.heads, d.feed, d.n_positions, d.first_position]
     engine = native.required().Encoder(sizes, d.epsilon, _ACTIVATIONS[d.activation], words)
     positions = tensors("embeddings.position_embeddings.weight", d.n_positions, d.word_dim)

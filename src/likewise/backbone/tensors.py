@@ -25,6 +25,9 @@ _DTYPES = {
     "U8": np.uint8,
 }
 
+_BLOCK = 1 << 20
+"""Values that are checked at a time."""
+
 
 class Tensors:
     """All tensors of a model folder by name. Nothing is copied until a tensor is used in another precision.
@@ -59,13 +62,13 @@ class Tensors:
             for memory in self._memories:
                 memory.madvise(mmap.MADV_DONTNEED)
 
-    def get(self, name: str, shape: tuple[int, ...], *, finite: bool = True) -> np.ndarray:
+    def get(self, name: str, shape: tuple[int, ...], *, resident: bool = True) -> np.ndarray:
         """A tensor in float32, checked; a view of the file if it is stored so.
 
         Args:
             name: Its name in the file.
             shape: What the config asks for.
-            finite: Look at every value; False leaves a large table unread.
+            resident: False lets the system take back the pages of a large table while it is checked.
 
         Raises:
             ModelError: It is missing, has another shape, or holds NaN or infinity.
@@ -80,13 +83,14 @@ class Tensors:
                 f"{shape}; fetch both from one place"
             )
         array = self._read(name)
-        if finite:
-            with np.errstate(all="ignore"):  # a sum may pass the range, or meet infinities of both signs
-                total = array.sum()
-            if not np.isfinite(total) and not np.isfinite(array).all():
+        values = array.reshape(-1)
+        for first in range(0, len(values), _BLOCK):
+            if not _finite(values[first : first + _BLOCK]):
                 raise ModelError(
                     f"the tensor {name!r} in {self._folder} holds NaN or infinity; fetch the weights again"
                 )
+            if not resident:
+                self.release()
         return array
 
     def _read(self, name: str) -> np.ndarray:
@@ -123,6 +127,12 @@ class Tensors:
             raise broken
         self._memories.append(memory)
         self._where.update({name: (memory, entry, 8 + size) for name, entry in entries.items()})
+
+
+def _finite(values: np.ndarray) -> bool:
+    with np.errstate(all="ignore"):  # a sum may pass the range, or meet infinities of both signs
+        total = values.sum()
+    return bool(np.isfinite(total) or np.isfinite(values).all())
 
 
 def _end(entry: dict[str, Any]) -> int:

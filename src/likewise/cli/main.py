@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 import warnings
@@ -12,6 +13,7 @@ import click
 
 from likewise import __version__
 from likewise.cli.calibrate import calibrate
+from likewise.cli.data import data
 from likewise.cli.demo import demo
 from likewise.cli.encode import encode
 from likewise.cli.evaluate import evaluate
@@ -19,14 +21,19 @@ from likewise.cli.explain import explain
 from likewise.cli.export import export
 from likewise.cli.inspect import inspect
 from likewise.cli.models import models
+from likewise.cli.reproduce import reproduce
 from likewise.cli.score import score
 from likewise.errors import LikewiseError, LikewiseWarning
+from likewise.files import NOT_WRITTEN
 
 __all__ = ["main"]
 
 
-_NOT_WRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
-"""What a full or failing disk answers."""
+class _ClosedOutput(io.TextIOBase):
+    """What stands for a standard output that was closed from the start: it fails when it is used."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.EBADF, "standard output is closed")
 
 
 class _OneLineErrors(click.Group):
@@ -34,6 +41,8 @@ class _OneLineErrors(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run, writing UTF-8 whatever the locale says."""
+        if sys.stdout is None:
+            sys.stdout = _ClosedOutput()
         for stream in (sys.stdout, sys.stderr):
             _speak_utf8(stream)
         return super().main(*args, **kwargs)
@@ -44,8 +53,7 @@ class _OneLineErrors(click.Group):
                 warnings.showwarning = _show_warning
                 warnings.simplefilter("always", LikewiseWarning)
                 result = super().invoke(ctx)
-                if sys.stdout:  # none if it was closed from the start
-                    sys.stdout.flush()
+                sys.stdout.flush()
                 return result
         except LikewiseError as error:
             click.echo(f"likewise: {' '.join(str(error).split())}", err=True)
@@ -58,7 +66,7 @@ class _OneLineErrors(click.Group):
             _drop_output()
             ctx.exit(0)
         except OSError as error:
-            if error.errno not in _NOT_WRITTEN:
+            if error.errno not in (*NOT_WRITTEN, errno.EBADF):
                 raise
             _drop_output()
             reason = error.strerror or error
@@ -75,7 +83,7 @@ def main() -> None:
     """
 
 
-for verb in (score, explain, encode, calibrate, export, inspect, models, evaluate, demo):
+for verb in (score, explain, encode, calibrate, export, inspect, models, evaluate, reproduce, data, demo):
     main.add_command(verb)
 
 

@@ -51,8 +51,8 @@ TEXT = _Text()
 """Type of every argument and option that is a text."""
 
 
-def model_options(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """--model, --revision, --pooling, --device, --dtype."""
+def model_options(verb: Callable[..., Any], *, multiple: bool = False) -> Callable[..., Any]:
+    """--model, --revision, --pooling, --device, --dtype; with `multiple` --model may be given several times."""
     for option in (
         click.option(
             "--dtype",
@@ -62,7 +62,13 @@ def model_options(verb: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--device", help="Such as cpu or cuda:0; by default the first GPU, if there is one."),
         click.option("--pooling", help="For a checkpoint that does not say: mean, cls, max … or none."),
         click.option("--revision", help="Branch, tag or commit on the hub."),
-        click.option("-m", "--model", "name", default=None, help="Folder or hub name.  [default: all-MiniLM-L6-v2]"),
+        click.option(
+            "-m",
+            "--model",
+            "name",
+            multiple=multiple,
+            help=f"Folder or hub name{', may be repeated' if multiple else ''}.  [default: all-MiniLM-L6-v2]",
+        ),
     ):
         verb = option(verb)
     return verb
@@ -76,11 +82,11 @@ def similarity_option(*, explainable: bool = False, **more: Any) -> Callable[...
     )
 
 
-def load(name: str | None, similarity: str | None = None, **options: Any) -> Model:
-    """The model that the options name."""
+def load(name: str | None, similarity: str | None = None, called: str | None = None, **options: Any) -> Model:
+    """The model that the options name; in tables it has the name `called`, if that is given."""
     from likewise.model import DEFAULT, Model
 
-    return Model.load(name or DEFAULT, similarity=similarity, **options)
+    return Model.load(name or DEFAULT, similarity=similarity, name=called, **options)
 
 
 def pairs_from(source: Any) -> Iterator[dict[str, Any]]:

@@ -1,10 +1,19 @@
-"""Data files to examples. No tensors, no network; every bad row is named by file and line."""
+"""Data files to examples. No tensors, no network; every bad row is named by file and line.
 
+A reader checks the published number of rows, so that a copy which is cut or doubled does not pass for the data set.
+Rows that nobody labelled are skipped and counted: lists are `Rows`, whose `n_skipped` says how many.
+"""
+
+from likewise.data.arguments import read_arguments
+from likewise.data.chunks import ALIGNMENT_KINDS, ChunkAlignment, ChunkedPair, ChunkedText
+from likewise.data.classification import CLASSIFICATION_TASKS, read_classification
+from likewise.data.duplicates import read_mrpc, read_qqp, read_qqp_duplicates
 from likewise.data.examples import (
     NLI_LABELS,
     ArgumentPair,
     Article,
     BinaryPair,
+    DuplicateSet,
     LabelledPair,
     LabelledText,
     RetrievalSet,
@@ -12,20 +21,58 @@ from likewise.data.examples import (
     Section,
     TextTriplet,
 )
+from likewise.data.ists import ISTS_ROWS, read_ists
+from likewise.data.leaks import drop_overlapping, normalised, sentences
 from likewise.data.lines import read_lines
-from likewise.data.sts import read_stsb
+from likewise.data.nli import nli_triplets, read_nli, read_nli_triplets
+from likewise.data.retrieval import read_beir
+from likewise.data.rows import Rows
+from likewise.data.sections import read_articles, read_section_triplets, section_triplets
+from likewise.data.sick import read_sick, read_sick_nli
+from likewise.data.sts import STS_SOURCES, read_sts, read_stsb
+from likewise.data.wa import read_wa, write_wa
 
 __all__ = [
+    "ALIGNMENT_KINDS",
+    "CLASSIFICATION_TASKS",
+    "ISTS_ROWS",
     "NLI_LABELS",
+    "STS_SOURCES",
     "ArgumentPair",
     "Article",
     "BinaryPair",
+    "ChunkAlignment",
+    "ChunkedPair",
+    "ChunkedText",
+    "DuplicateSet",
     "LabelledPair",
     "LabelledText",
     "RetrievalSet",
+    "Rows",
     "ScoredPair",
     "Section",
     "TextTriplet",
+    "drop_overlapping",
+    "nli_triplets",
+    "normalised",
+    "read_arguments",
+    "read_articles",
+    "read_beir",
+    "read_classification",
+    "read_ists",
     "read_lines",
+    "read_mrpc",
+    "read_nli",
+    "read_nli_triplets",
+    "read_qqp",
+    "read_qqp_duplicates",
+    "read_section_triplets",
+    "read_sick",
+    "read_sick_nli",
+    "read_sts",
     "read_stsb",
+    "read_wa",
+    "section_triplets",
+    "sentences",
+    "write_wa",
 ]

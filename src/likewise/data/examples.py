@@ -10,6 +10,7 @@ __all__ = [
     "ArgumentPair",
     "Article",
     "BinaryPair",
+    "DuplicateSet",
     "LabelledPair",
     "LabelledText",
     "RetrievalSet",
@@ -70,6 +71,16 @@ class BinaryPair:
     """Second text."""
     same: bool
     """They mean the same."""
+
+
+@dataclass(frozen=True)
+class DuplicateSet:
+    """Distinct texts, and which of them mean the same."""
+
+    texts: tuple[str, ...]
+    """The texts, each once."""
+    pairs: frozenset[tuple[int, int]]
+    """Places of two texts that mean the same, the smaller first."""
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,12 @@ from likewise.encoder.encoder import Coverage, Encoder, packed
 from likewise.encoder.head import Dense, Head, Normalize, SkipTokens
 from likewise.encoder.texts import as_texts
 from likewise.encoder.tokenizer import Tokenized, Tokenizer, with_markers
+from likewise.encoder.windows import WINDOW, Cuts, check_on_truncate, chunks, progress_bar
 
 __all__ = [
+    "WINDOW",
     "Coverage",
+    "Cuts",
     "Dense",
     "Encoder",
     "Head",
@@ -15,6 +18,9 @@ __all__ = [
     "Tokenized",
     "Tokenizer",
     "as_texts",
+    "check_on_truncate",
+    "chunks",
     "packed",
+    "progress_bar",
     "with_markers",
 ]

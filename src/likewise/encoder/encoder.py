@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -17,19 +16,14 @@ from likewise.backbone import Backbone
 from likewise.encoder.head import Head
 from likewise.encoder.texts import as_texts
 from likewise.encoder.tokenizer import Tokenized, Tokenizer
-from likewise.errors import InputError, TruncationError, TruncationWarning, warn
+from likewise.encoder.windows import WINDOW, Cuts, check_on_truncate, chunks, progress_bar
+from likewise.errors import InputError
 from likewise.types import Embeddings
 
 __all__ = ["Coverage", "Encoder", "packed"]
 
-_WINDOW = 2_048
-"""Texts tokenized together, while the backbone computes those before them; bounds the memory of a generator."""
-
 _TOKENS_A_CALL = 65_536
 """Token budget of one call of the backbone; bounds the memory of token states."""
-
-_QUIET_BELOW = 256
-"""Calls with fewer texts show no progress bar."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +119,7 @@ class Encoder:
         special_tokens: bool = True,
         on_truncate: str = "warn",
         progress: bool | None = None,
+        cuts: Cuts | None = None,
     ) -> Iterator[Float[np.ndarray, "some dim"]]:
         """Pooled vectors in blocks, in the order of the texts, while later texts are still being read.
 
@@ -134,6 +129,7 @@ class Encoder:
             special_tokens: Let the tokens that the tokenizer or the prompt added take part in the pooling.
             on_truncate: "warn" once a call, "raise", or "ignore".
             progress: Show a bar on standard error; by default only on a terminal and for long work.
+            cuts: Counts the texts that were cut, up to the end of the block that was given last.
 
         Raises:
             InputError: The model has no pooling.
@@ -142,7 +138,7 @@ class Encoder:
         """
         self._check_special(special_tokens)
         self.head.require_pooling()
-        for window in self._windows(texts, prompt, on_truncate, progress):
+        for window in self._windows(texts, prompt, on_truncate, progress, cuts):
             rows: dict[str, int] = {}  # equal texts are computed once
             distinct = []
             for one in window:
@@ -173,31 +169,20 @@ class Encoder:
                 "special_tokens=False leaves out the very token that CLS pooling reads; use mean or max pooling"
             )
 
-    def _windows(self, texts: Any, prompt: str, on_truncate: str, progress: bool | None) -> Iterator[list[Tokenized]]:
-        if on_truncate not in ("warn", "raise", "ignore"):
-            raise InputError(f"unknown on_truncate {on_truncate!r}; known are warn, raise, ignore")
-        n_cut = longest = where = done = 0
+    def _windows(
+        self, texts: Any, prompt: str, on_truncate: str, progress: bool | None, cuts: Cuts | None = None
+    ) -> Iterator[list[Tokenized]]:
+        check_on_truncate(on_truncate)
+        cuts = Cuts() if cuts is None else cuts
+        limit = self.tokenizer.max_length
         n_known = 1 if isinstance(texts, str) else operator.length_hint(texts, -1)
-        with _bar(n_known, progress) as advance:
-            for tokenized in _ahead(lambda window: self.tokenizer(window, prompt), _chunks(as_texts(texts), _WINDOW)):
-                for row, one in enumerate(tokenized):
-                    if one.truncated:
-                        n_cut += 1
-                        if one.n_total > longest:
-                            longest, where = one.n_total, done + row
-                if n_cut and on_truncate == "raise":
-                    raise TruncationError(self._cut_message(n_cut, done + len(tokenized), longest, where))
+        with progress_bar(n_known, progress) as advance:
+            for tokenized in _ahead(lambda window: self.tokenizer(window, prompt), chunks(as_texts(texts), WINDOW)):
+                cuts.add(tokenized)
+                cuts.check(on_truncate, limit)
                 yield tokenized
-                done += len(tokenized)
                 advance(len(tokenized))
-        if n_cut and on_truncate == "warn":
-            warn(self._cut_message(n_cut, done, longest, where), TruncationWarning)
-
-    def _cut_message(self, n_cut: int, n_texts: int, longest: int, where: int) -> str:
-        return (
-            f"{n_cut} of {n_texts} texts are longer than the {self.tokenizer.max_length} tokens that the model reads "
-            f"and were cut; the longest is text {where} with {longest} tokens; split long texts, or see coverage()"
-        )
+        cuts.tell(on_truncate, limit)
 
     def _pooled(self, window: Sequence[Tokenized], has_prompt: bool, special_tokens: bool) -> np.ndarray:
         """Pooled vectors of one window, by the backbone itself where it can pool as the head asks."""
@@ -272,31 +257,3 @@ def _ahead(work: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[Any]:
             yield done.result()
             following = next(items, None)
         yield ready.result()
-
-
-def _chunks(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    iterator = iter(items)
-    while chunk := list(itertools.islice(iterator, size)):
-        yield chunk
-
-
-class _bar:
-    """A progress bar on standard error, or nothing."""
-
-    def __init__(self, total: int, progress: bool | None) -> None:
-        long = total < 0 or total >= _QUIET_BELOW
-        self._shown = progress if progress is not None else (long and sys.stderr.isatty())
-        self._total = None if total < 0 else total
-
-    def __enter__(self) -> Any:
-        if not self._shown:
-            self._tqdm = None
-            return lambda n: None
-        from tqdm import tqdm
-
-        self._tqdm = tqdm(total=self._total, unit="text", file=sys.stderr, desc="encode")
-        return self._tqdm.update
-
-    def __exit__(self, *error: object) -> None:
-        if self._tqdm is not None:
-            self._tqdm.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import Float
 
@@ -39,6 +39,7 @@ class Measure:
     """Why there is no value."""
 
 
+@runtime_checkable
 class Embedder(Protocol):
     """What a protocol needs of a model; `likewise.Model` and the baselines of the papers have it."""
 

@@ -7,7 +7,7 @@ choice      which of them runs
 """
 
 from likewise.kernels.choice import rcmd_matrix
-from likewise.kernels.native import instruction_set
+from likewise.kernels.native import instruction_set, limit_threads, n_threads
 from likewise.kernels.plain import cosines, unit
 from likewise.kernels.rows import rcmd_pairs, rcmd_plans
 from likewise.kernels.scoring import Candidates, top_pairs
@@ -16,6 +16,8 @@ __all__ = [
     "Candidates",
     "cosines",
     "instruction_set",
+    "limit_threads",
+    "n_threads",
     "rcmd_matrix",
     "rcmd_pairs",
     "rcmd_plans",

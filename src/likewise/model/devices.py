@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from likewise.errors import InputError
+from likewise.errors import InputError, MissingExtraError
 
 __all__ = ["check_device"]
 
@@ -17,11 +17,16 @@ def check_device(device: Any) -> None:
 
     Raises:
         InputError: There is no such device here.
+        MissingExtraError: Another device than the CPU needs torch, which is not installed.
     """
     if device is None or device == "cpu":
         return
-    import torch
-
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise MissingExtraError("torch", "train", f"the device {str(device)!r}") from error
     here = _here()
     try:
         wanted = torch.device(device)

@@ -13,7 +13,7 @@ from likewise.errors import InputError, ModelError
 from likewise.model.folder import FolderSpec, read_folder, tokenizer_limit, unknown_token
 from likewise.pooling import MODES, Pooling
 
-__all__ = ["load_encoder", "one_precision"]
+__all__ = ["folder_spec", "load_encoder", "one_precision"]
 
 
 def load_encoder(
@@ -30,7 +30,7 @@ def load_encoder(
     Raises:
         ModelError: The folder is damaged, holds an unknown module, needs `pooling`, or its parts do not fit.
     """
-    spec = _with_pooling(read_folder(folder), pooling, folder)
+    spec = folder_spec(folder, pooling=pooling)
     definition = with_markers(tokenizer_json(folder), spec.markers)
 
     def calibration(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -49,7 +49,14 @@ def load_encoder(
     return Encoder(tokenizer, backbone, spec.head), spec
 
 
-def _with_pooling(spec: FolderSpec | None, pooling: str | None, folder: Path) -> FolderSpec:
+def folder_spec(folder: Path, *, pooling: str | None) -> FolderSpec:
+    """All that a folder says beside its weights, or a plain checkpoint with the pooling that is named for it.
+
+    Raises:
+        ModelError: It is no model folder, holds an unknown module, or does not say how it is pooled.
+        InputError: It says so, and `pooling` does, too.
+    """
+    spec = read_folder(folder)
     if spec is not None:
         if pooling is not None:
             raise InputError(f"{folder} says how it is pooled; pooling= (--pooling) is for plain checkpoints")

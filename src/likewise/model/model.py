@@ -18,6 +18,7 @@ from likewise.kernels import unit
 from likewise.model.devices import check_device
 from likewise.model.folder import FolderSpec
 from likewise.model.loading import load_encoder, one_precision
+from likewise.model.processes import stream_in_processes
 from likewise.model.sources import DEFAULT, find
 from likewise.model.writing import write_folder
 from likewise.similarity import RCMD, Similarity, by_name
@@ -36,13 +37,21 @@ class Model:
     """
 
     def __init__(
-        self, encoder: Encoder, similarity: Similarity, spec: FolderSpec, source: Path, name: str | None = None
+        self,
+        encoder: Encoder,
+        similarity: Similarity,
+        spec: FolderSpec,
+        source: Path,
+        name: str | None = None,
+        *,
+        settings: Mapping[str, Any] | None = None,
     ) -> None:
         self.encoder = encoder
         self.similarity = similarity
         self._spec = spec
         self._source = source
         self._name = name or source.name
+        self._settings = settings  # with which `load_encoder` would give the same encoder again
 
     @classmethod
     def load(
@@ -55,6 +64,7 @@ class Model:
         precision: str | None = None,
         similarity: str | Similarity | None = None,
         pooling: str | None = None,
+        name: str | None = None,
     ) -> Model:
         """Load a model from a folder, from the default model's package, or by its hub name.
 
@@ -73,6 +83,7 @@ class Model:
                 pooling) RCMD.
             pooling: For a plain checkpoint, which does not say: "mean", "cls", "max", …, or "none" for a
                 token-level model.
+            name: Its name in tables; by default the hub name, or the folder's.
 
         Raises:
             ModelNotFoundError: Nothing of that name is at hand.
@@ -81,14 +92,20 @@ class Model:
         """
         check_device(device)
         folder = find(name_or_path, revision=revision).folder
-        encoder, spec = load_encoder(folder, pooling=pooling, device=device, precision=one_precision(dtype, precision))
+        settings: dict[str, Any] = {
+            "pooling": pooling,
+            "device": device,
+            "precision": one_precision(dtype, precision),
+        }
+        encoder, spec = load_encoder(folder, **settings)
         chosen = by_name(similarity or spec.similarity or ("rcmd" if spec.head.pooling is None else "cosine"))
         if spec.head.pooling is None and not chosen.needs_tokens:
             raise InputError(
                 f"similarity '{chosen.name}' compares pooled vectors, and {folder.name} is a token-level model without "
                 "pooling; use similarity='rcmd' or 'transport'"
             )
-        return cls(encoder, chosen, spec, folder, None if Path(name_or_path).is_dir() else str(name_or_path))
+        called = name or (None if Path(name_or_path).is_dir() else str(name_or_path))
+        return cls(encoder, chosen, spec, folder, called, settings={"folder": str(folder.resolve()), **settings})
 
     @property
     def dim(self) -> int:
@@ -133,6 +150,7 @@ class Model:
         special_tokens: bool = True,
         on_truncate: str = "warn",
         progress: bool | None = None,
+        n_processes: int = 1,
     ) -> Any:
         """Pooled vectors, in the order of the texts.
 
@@ -148,6 +166,7 @@ class Model:
             special_tokens: Let [CLS], [SEP] and the prompt take part in the pooling.
             on_truncate: "warn" once a call, "raise", or "ignore".
             progress: Show a bar on standard error; by default only on a terminal and for long work.
+            n_processes: Worker processes that share the work; see `stream`.
 
         Returns:
             [n, dim]; [dim] for a single string; [0, dim] for an empty list.
@@ -156,6 +175,7 @@ class Model:
             InputTypeError: An item is not a string; position and type are named.
             InputError: An unknown option, or a token-level model.
             TruncationError: A text is too long and `on_truncate` is "raise".
+            WorkerError: A worker process ended before its work was done.
         """
         blocks = self.stream(
             texts,
@@ -167,6 +187,7 @@ class Model:
             special_tokens=special_tokens,
             on_truncate=on_truncate,
             progress=progress,
+            n_processes=n_processes,
         )
         vectors = np.concatenate([np.zeros((0, truncate_dim or self.dim), dtype), *blocks])
         vectors = _as_output(vectors, to)
@@ -184,6 +205,7 @@ class Model:
         special_tokens: bool = True,
         on_truncate: str = "warn",
         progress: bool | None = None,
+        n_processes: int = 1,
     ) -> Iterator[Float[np.ndarray, "some dim"]]:
         """The vectors of `encode` in blocks, in the order of the texts: any number of texts at constant memory.
 
@@ -199,9 +221,13 @@ class Model:
             special_tokens: Let [CLS], [SEP] and the prompt take part in the pooling.
             on_truncate: "warn" once, at the end; "raise", or "ignore".
             progress: Show a bar on standard error.
+            n_processes: Worker processes that share the work, for machines whose processors do not share their memory
+                evenly; on others threads do as well. Each loads the model (so it must come from `load`), takes its
+                share of this process's threads, and ends with the call; nothing of the main program is run again.
 
         Raises:
             InputError: As `encode`, before the first block.
+            WorkerError: A worker process ended before its work was done.
         """
         if dtype not in ("float32", "float16", "float64"):
             raise InputError(f"unknown dtype {dtype!r}; known are float32, float16, float64")
@@ -209,13 +235,13 @@ class Model:
             if not 0 < truncate_dim <= self.dim:
                 raise InputError(f"truncate_dim {truncate_dim} is not between 1 and the model's {self.dim} dimensions")
             normalize = normalize or Normalize in [type(module) for module in self._spec.head.on_pooled[-1:]]
-        blocks = self.encoder.stream(
-            texts,
-            prompt=self._prompt(prompt, prompt_name),
-            special_tokens=special_tokens,
-            on_truncate=on_truncate,
-            progress=progress,
-        )
+        options: dict[str, Any] = {"prompt": self._prompt(prompt, prompt_name), "special_tokens": special_tokens}
+        more: dict[str, Any] = {"on_truncate": on_truncate, "progress": progress}
+        if n_processes == 1:
+            blocks = self.encoder.stream(texts, **options, **more)
+        else:
+            limit = self.max_length
+            blocks = stream_in_processes(texts, self._settings, options, n_processes, max_length=limit, **more)
         cut = (block[:, :truncate_dim] for block in blocks)
         return ((unit(block) if normalize else block).astype(dtype, copy=False) for block in cut)
 

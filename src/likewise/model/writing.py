@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,7 @@ def write_folder(
     tokenizer: str,
     similarity: str,
     backbone_dim: int,
+    weights: Mapping[str, np.ndarray] | None = None,
 ) -> None:
     """Write the folder under a temporary name, then rename it.
 
@@ -89,15 +91,18 @@ def write_folder(
         tokenizer: The tokenizer's definition as JSON.
         similarity: Name of the similarity to keep.
         backbone_dim: Length of a token state.
+        weights: The backbone's tensors in float32 by their names in a checkpoint, in place of the source's files.
 
     Raises:
         InputError: The target holds other files, or cannot be written.
     """
     with atomic_folder(path, marker="modules.json") as target:
-        weights = [path.name for pattern in _WEIGHTS for path in source.glob(pattern)]
-        for name in (*_KEPT, *weights):
+        stored = [path.name for pattern in _WEIGHTS for path in source.glob(pattern)] if weights is None else []
+        for name in (*_KEPT, *stored):
             if (source / name).is_file():
                 shutil.copyfile(source / name, target / name)
+        if weights is not None:
+            _write_weights(target, weights)
         (target / "tokenizer.json").write_text(tokenizer, encoding="utf-8")
         _write_json(
             target / "sentence_bert_config.json",
@@ -105,6 +110,16 @@ def write_folder(
         )
         _write_json(target / "config_sentence_transformers.json", _settings(spec, similarity))
         _write_modules(target, spec, backbone_dim)
+
+
+def _write_weights(target: Path, weights: Mapping[str, np.ndarray]) -> None:
+    from safetensors.numpy import save_file
+
+    save_file(dict(weights), target / "model.safetensors", metadata={"format": "pt"})
+    shutil.copymode(target / "config.json", target / "model.safetensors")  # which the library makes private
+    config = json.loads((target / "config.json").read_text(encoding="utf-8"))
+    said = {key: "float32" for key in ("dtype", "torch_dtype") if key in config}
+    _write_json(target / "config.json", {**config, **said})
 
 
 def _settings(spec: FolderSpec, similarity: str) -> dict[str, Any]:

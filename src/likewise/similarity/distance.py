@@ -62,7 +62,9 @@ class Manhattan(Similarity):
 
 def _lengths(difference: Any) -> Any:
     xp = array_namespace(difference)
-    return xp.sqrt(xp.sum(difference * difference, axis=1))
+    squares = xp.sum(difference * difference, axis=1)
+    # The gradient of a root is infinite at 0, also where `where` does not choose it; the one of equal vectors is 0.
+    return xp.where(squares > 0, xp.sqrt(xp.where(squares > 0, squares, xp.ones_like(squares))), squares)
 
 
 def _absolute(difference: Any) -> Any:

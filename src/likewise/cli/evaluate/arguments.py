@@ -1,0 +1,63 @@
+"""likewise evaluate arguments"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from likewise.cli.evaluate.common import Models, Outputs, data_option, evaluation_options, finish
+
+__all__ = ["arguments"]
+
+_SETTINGS = ("frozen", "folds", "cross-topic")
+
+_EXAMPLE = """\b
+Examples:
+  likewise evaluate arguments --data BWS_corpus.csv
+  likewise evaluate arguments --data UKP_ASPECT.tsv --setting folds --setting cross-topic
+"""
+
+
+@click.command(short_help="AFS and its kin: how alike are two arguments?", epilog=_EXAMPLE)
+@data_option("File of the AFS, BWS or UKP aspect corpus, or a folder with the files of AFS.")
+@click.option(
+    "--setting",
+    "settings",
+    type=click.Choice(_SETTINGS),
+    multiple=True,
+    default=("frozen",),
+    show_default=True,
+    help="The similarity itself, or ridge regression on frozen vectors within or across topics. May be repeated.",
+)
+@click.option("--folds", "n_folds", type=click.IntRange(min=2), default=10, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the folds.")
+@evaluation_options()
+def arguments(
+    *,
+    folder: Path,
+    settings: tuple[str, ...],
+    n_folds: int,
+    seed: int,
+    models: Models,
+    similarity: tuple[str, ...],
+    outputs: Outputs,
+) -> None:
+    """Argument similarity: Pearson and Spearman correlation, times 100, by topic."""
+    from likewise.data import read_arguments
+    from likewise.evaluation.arguments import cross_topic, cross_validate, evaluate_arguments, folds, ridge
+
+    pairs = read_arguments(folder)
+    task = folder.stem
+    trained = {"folds": folds(pairs, n_folds, seed), "cross-topic": cross_topic(pairs)}
+    measures = []
+    for model in models:
+        if "frozen" in settings:
+            names = similarity or (("cosine", "rcmd") if model.pooled else ("rcmd",))
+            measures += evaluate_arguments(model, pairs, names, task=task)
+        fit = ridge(model) if set(settings) & set(trained) else None
+        for setting, splits in trained.items():
+            if fit is not None and setting in settings:
+                name = f"{model.name} + ridge"
+                measures += cross_validate(fit, pairs, splits, task=f"{task} {setting}", model=name)
+    finish(measures, [], outputs, title=f"Argument similarity, {task}")

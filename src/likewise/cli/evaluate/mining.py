@@ -1,0 +1,48 @@
+"""likewise evaluate mining"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from likewise.cli.evaluate.common import Models, Outputs, data_option, evaluation_options, finish
+
+__all__ = ["mining"]
+
+_EXAMPLE = """\b
+Examples:
+  likewise evaluate mining --data qqp
+  likewise evaluate mining --data qqp --texts 5000 --similarity rcmd
+"""
+
+
+@click.command(short_help="Mining of duplicates among Quora questions.", epilog=_EXAMPLE)
+@data_option("Folder with the Quora question pairs.")
+@click.option("--max-pairs", type=click.IntRange(min=1), default=200_000, show_default=True, help="Pairs kept.")
+@click.option("--texts", type=click.IntRange(min=2), help="Only the first so many questions.")
+@click.option("--no-closure", is_flag=True, help="Do not count what follows from the gold: a = b, b = c, so a = c.")
+@evaluation_options()
+def mining(
+    *,
+    folder: Path,
+    max_pairs: int,
+    texts: int | None,
+    no_closure: bool,
+    models: Models,
+    similarity: tuple[str, ...],
+    outputs: Outputs,
+) -> None:
+    """All pairs of questions scored, the best kept, and held against the pairs that people called duplicates."""
+    from likewise.data import DuplicateSet, read_qqp_duplicates
+    from likewise.evaluation.mining import evaluate_mining
+
+    data = read_qqp_duplicates(folder)
+    if texts is not None:
+        inside = frozenset(pair for pair in data.pairs if max(pair) < texts)
+        data = DuplicateSet(data.texts[:texts], inside)
+    measures = []
+    for model in models:
+        names = similarity or (("cosine",) if model.pooled else ("rcmd",))
+        measures += evaluate_mining(model, data, names, max_pairs=max_pairs, closure=not no_closure)
+    finish(measures, [], outputs, title=f"Mining of duplicates, {len(data.texts):,} questions")

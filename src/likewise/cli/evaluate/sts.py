@@ -1,0 +1,168 @@
+"""likewise evaluate sts, stsb, sick"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.cli.evaluate.common import (
+    Models,
+    Outputs,
+    data_option,
+    default_similarities,
+    evaluation_options,
+    finish,
+    resamples_option,
+    rivals,
+)
+
+if TYPE_CHECKING:
+    from likewise.data import ScoredPair
+    from likewise.evaluation.sts import SystemScores
+
+__all__ = ["sick", "sts", "stsb"]
+
+_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-b", "SICK-R")
+
+
+def _protocol_options(verb: Callable[..., None]) -> Callable[..., None]:
+    """What the three verbs share besides the options of every evaluation."""
+    for option in (
+        click.option("--no-special", is_flag=True, help="Leave out [CLS], [SEP] and the like."),
+        click.option("--unnormalised", is_flag=True, help="Compare pooled vectors before a final scaling to length 1."),
+        resamples_option,
+        click.option(
+            "--worst",
+            type=click.IntRange(min=0),
+            default=3,
+            show_default=True,
+            help="Worst pairs a task, model and similarity, for --details, --json FILE and --html.",
+        ),
+    ):
+        verb = option(verb)
+    return evaluation_options()(verb)
+
+
+_STS = """\b
+Examples:
+  likewise evaluate sts --data DATA
+  likewise evaluate sts --data DATA --tasks STS12,STS16 --similarity cosine --similarity rcmd
+  likewise evaluate sts --data DATA --model MODEL_A --model MODEL_B --html table.html
+"""
+
+
+@click.command(short_help="STS12-16, STS-b, SICK-R: how well scores agree with people.", epilog=_STS)
+@data_option("Folder that holds sts12 … sts16, stsbenchmark and sick.")
+@click.option("--tasks", default=",".join(_TASKS), show_default=True, help="Which of them, separated by commas.")
+@click.option(
+    "--text",
+    type=click.Choice(["raw", "moses"]),
+    default="raw",
+    show_default=True,
+    help="STS12-16 as released, or tokenised and lower-cased as SentEval has them.",
+)
+@_protocol_options
+def sts(folder: Path, tasks: str, text: str, **options: Any) -> None:
+    """The seven STS tasks: Spearman and Pearson correlation, times 100, of scores and gold."""
+    names = [_task(name) for name in tasks.split(",") if name.strip()]
+    if not names:
+        raise click.UsageError("--tasks names no task")
+    found = {name: _read(folder, name, text) for name in dict.fromkeys(names)}
+    _run(
+        found, f"Semantic textual similarity{', Moses-tokenised and lower-cased' if text == 'moses' else ''}", **options
+    )
+
+
+_STSB = """\b
+Example:
+  likewise evaluate stsb --data stsbenchmark --similarity cosine --similarity rcmd
+"""
+
+
+@click.command(short_help="STS benchmark: how well scores agree with people.", epilog=_STSB)
+@data_option("Folder with sts-test.csv and its kin.")
+@click.option("--split", type=click.Choice(["train", "dev", "test"]), default="test", show_default=True)
+@_protocol_options
+def stsb(folder: Path, split: str, **options: Any) -> None:
+    """STS benchmark: Spearman and Pearson correlation, times 100, of scores and gold."""
+    from likewise.data import read_stsb
+
+    _run({f"stsb-{split}": {"all": read_stsb(folder, split)}}, f"STS benchmark, {split}", **options)
+
+
+_SICK = """\b
+Example:
+  likewise evaluate sick --data sick --split test --similarity rcmd
+"""
+
+
+@click.command(short_help="SICK relatedness: how well scores agree with people.", epilog=_SICK)
+@data_option("Folder with the SICK files.")
+@click.option("--split", type=click.Choice(["train", "dev", "test"]), default="test", show_default=True)
+@_protocol_options
+def sick(folder: Path, split: str, **options: Any) -> None:
+    """SICK relatedness: Spearman and Pearson correlation, times 100, of scores and gold."""
+    from likewise.data import read_sick
+
+    _run({f"sick-{split}": {"all": read_sick(folder, split)}}, f"SICK relatedness, {split}", **options)
+
+
+def _task(name: str) -> str:
+    plain = name.strip().lower().replace("-", "").replace("_", "")
+    known = {task.lower().replace("-", ""): task for task in _TASKS} | {"sick": "SICK-R", "stsbenchmark": "STS-b"}
+    if plain not in known:
+        raise click.UsageError(f"unknown task {name.strip()!r}; known are {', '.join(_TASKS)}")
+    return known[plain]
+
+
+def _read(folder: Path, task: str, text: str) -> Mapping[str, Sequence[ScoredPair]]:
+    from likewise.data import read_sick, read_sts, read_stsb
+
+    if task == "STS-b":
+        return {"all": read_stsb(folder, "test")}
+    return {"all": read_sick(folder, "test")} if task == "SICK-R" else read_sts(folder, task, text=text)
+
+
+def _run(
+    tasks: Mapping[str, Mapping[str, Sequence[ScoredPair]]],
+    title: str,
+    *,
+    models: Models,
+    similarity: tuple[str, ...],
+    outputs: Outputs,
+    no_special: bool,
+    unnormalised: bool,
+    resamples: int,
+    worst: int,
+) -> None:
+    from likewise.evaluation.slices import explain_worst, measure_slices, worst_pairs
+    from likewise.evaluation.sts import score_sts
+
+    systems: list[SystemScores] = []
+    listed = []
+    for model in models:
+        names = similarity or default_similarities(model)
+        found = score_sts(
+            model,
+            tasks,
+            names,
+            special_tokens=not no_special,
+            normalised=not unnormalised,
+            n_resamples=resamples,
+        )
+        systems += found
+        for name, system in zip(names, found, strict=True):
+            for task in tasks:
+                pairs = worst_pairs(system, task, worst)
+                listed += explain_worst(model, pairs, name, special_tokens=not no_special)
+    finish(
+        [measure for system in systems for measure in system.measures()],
+        listed,
+        outputs,
+        title=title,
+        comparisons=[one for first, second in rivals(systems) for one in second.compare(first)],
+        slices=[one for system in systems for one in measure_slices(system)],
+    )

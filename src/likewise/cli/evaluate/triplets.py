@@ -1,0 +1,68 @@
+"""likewise evaluate triplets"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from likewise.cli.evaluate.common import (
+    Models,
+    Outputs,
+    default_similarities,
+    evaluation_options,
+    finish,
+    resamples_option,
+    rivals,
+)
+
+if TYPE_CHECKING:
+    from likewise.evaluation.triplets import TripletScores
+
+__all__ = ["triplets"]
+
+_EXAMPLE = """\b
+Examples:
+  likewise evaluate triplets --data wikitext2/test.txt --similarity cosine --similarity rcmd
+  likewise evaluate triplets --data wikipedia-sections-triplets/test.csv
+"""
+
+
+@click.command(short_help="Wikipedia sections: is the sentence of the same section nearer?", epilog=_EXAMPLE)
+@click.option(
+    "--data",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    help="The triplets of Dor et al. (.csv), or articles with headings (WikiText) to make triplets from.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the triplets made from articles.")
+@resamples_option
+@evaluation_options()
+def triplets(
+    *,
+    path: Path,
+    seed: int,
+    resamples: int,
+    models: Models,
+    similarity: tuple[str, ...],
+    outputs: Outputs,
+) -> None:
+    """Triplets of sentences: accuracy, 0 to 1, of finding the positive strictly nearer than the negative."""
+    from likewise.data import read_articles, read_section_triplets, section_triplets
+    from likewise.evaluation.triplets import score_triplets
+
+    made = path.suffix != ".csv"
+    found = section_triplets(read_articles(path), seed=seed) if made else read_section_triplets(path)
+    systems: list[TripletScores] = []
+    for model in models:
+        names = similarity or default_similarities(model)
+        systems += score_triplets(model, found, names, task="sections", n_resamples=resamples)
+    finish(
+        [measure for system in systems for measure in system.measures()],
+        (),
+        outputs,
+        title=f"Triplets of sections, {path.name}{f', made with seed {seed}' if made else ''}",
+        comparisons=[one for first, second in rivals(systems) for one in second.compare(first)],
+    )

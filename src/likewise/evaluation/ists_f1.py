@@ -1,0 +1,185 @@
+"""The official F1 of interpretable STS: how far two chunk alignments of the same sentence pairs agree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+
+from likewise.data import ChunkAlignment, ChunkedPair
+from likewise.errors import InputError
+from likewise.evaluation.statistics import RESAMPLES
+
+__all__ = ["AlignmentF1", "alignment_f1", "resampled_f1", "strong_alignments"]
+
+_PUNCTUATION = frozenset(".,:'`?;\"-")
+"""A word made only of these is left out, as the official scorer does."""
+
+_WordPairs = dict[tuple[int, int], ChunkAlignment]
+
+
+@dataclass(frozen=True)
+class AlignmentF1:
+    """The four official numbers, 0 to 1; None where the gold aligns nothing."""
+
+    alignment: float | None
+    """Are the same words aligned?"""
+    kind: float | None
+    """And do the tags of the type agree? A word pair counts by the Jaccard index of its tags."""
+    score: float | None
+    """And do the scores agree? A word pair counts by 1 - |difference| / 5."""
+    joint: float | None
+    """Both: a word pair counts by the product of the two."""
+
+
+def strong_alignments(pairs: Sequence[ChunkedPair], least: float = 3.0) -> list[ChunkedPair]:
+    """The pairs with what the CLRCMD protocol keeps of the gold: no NOALI, no score below `least`, none without one.
+
+    Source:
+        Lee et al. 2022 (CLRCMD), section 4.3.
+    """
+    return [replace(pair, alignments=tuple(one for one in pair.alignments if _is_strong(one, least))) for pair in pairs]
+
+
+def alignment_f1(gold: Sequence[ChunkedPair], system: Sequence[ChunkedPair]) -> AlignmentF1:
+    """The official F1 values over all sentence pairs at once.
+
+    An alignment of chunks becomes one of all their words. Words of punctuation alone are left out. A pair of words
+    weighs 1 / the larger fan-out of the two; precision is the shared weight by the system's fan-outs over all that
+    the system aligned, recall the shared weight by the gold's fan-outs over all that the gold aligned. A pair that
+    is listed twice keeps its last type and score. An alignment without a score counts as one with score 0.
+
+    Args:
+        gold: What people aligned.
+        system: What was aligned by what is measured; a sentence pair that is missing here aligns nothing.
+
+    Raises:
+        InputError: A sentence pair stands twice, is unknown to the gold or has other words there.
+
+    Source:
+        Agirre et al. 2016, SemEval-2016 task 2; Melamed 1998 for the weights.
+    """
+    return AlignmentF1(*(_value(_f1(_sums(gold, system).sum(axis=0), one)) for one in range(len(_CREDITS))))
+
+
+def resampled_f1(
+    gold: Sequence[ChunkedPair], system: Sequence[ChunkedPair], *, resamples: int = RESAMPLES, seed: int = 0
+) -> Float[np.ndarray, " resamples"]:
+    """The alignment F1 on resamples of the sentence pairs; NaN where a resample's gold aligns nothing.
+
+    Equal seeds give equal resamples of a gold, so that systems can be compared in pairs.
+
+    Args:
+        gold: What people aligned.
+        system: What was aligned by what is measured.
+        resamples: How many.
+        seed: Of the random numbers.
+
+    Raises:
+        InputError: As `alignment_f1`.
+    """
+    sums = _sums(gold, system)
+    n = len(sums)
+    counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / max(n, 1)), resamples)
+    return _f1(counts @ sums, 0)
+
+
+def _is_strong(one: ChunkAlignment, least: float) -> bool:
+    return one.kind != "NOALI" and one.score is not None and one.score >= least
+
+
+def _by_id(pairs: Sequence[ChunkedPair], whose: str) -> dict[int, ChunkedPair]:
+    found: dict[int, ChunkedPair] = {}
+    for pair in pairs:
+        if pair.id in found:
+            raise InputError(f"sentence pair {pair.id} stands twice in the {whose}; give each once")
+        found[pair.id] = pair
+    return found
+
+
+def _word_pairs(pair: ChunkedPair) -> _WordPairs:
+    """Aligned words with the alignment that says so last."""
+    found: _WordPairs = {}
+    for one in pair.alignments:
+        if one.kind == "NOALI":
+            continue
+        left, right = _spoken(one.left, pair.left.words), _spoken(one.right, pair.right.words)
+        found.update({(i, j): one for i in left for j in right})
+    return found
+
+
+def _spoken(numbers: Sequence[int], words: Sequence[str]) -> list[int]:
+    """The word numbers that are not punctuation."""
+    return [number for number in numbers if not set(words[number - 1]) <= _PUNCTUATION]
+
+
+def _weights(pairs: _WordPairs) -> dict[tuple[int, int], float]:
+    left, right = Counter(i for i, _ in pairs), Counter(j for _, j in pairs)
+    return {(i, j): 1 / max(left[i], right[j]) for i, j in pairs}
+
+
+def _sums(gold: Sequence[ChunkedPair], system: Sequence[ChunkedPair]) -> Float[np.ndarray, "pairs sums"]:
+    """For each sentence pair of the gold: what gold and system weigh, then the shared weights of every credit.
+
+    The shared weights stand twice: by the system's fan-outs for the precision, then by the gold's for the recall.
+    """
+    own, others = _by_id(gold, "gold"), _by_id(system, "system")
+    unknown = sorted(set(others) - set(own))
+    if unknown:
+        raise InputError(
+            f"the system aligns sentence pair {unknown[0]}, which the gold does not have; are the files of one set?"
+        )
+    sums = np.zeros((len(own), 2 + 2 * len(_CREDITS)))
+    for row, (number, pair) in zip(sums, own.items(), strict=True):
+        other = others.get(number)
+        if other is not None and (pair.left.words, pair.right.words) != (other.left.words, other.right.words):
+            raise InputError(
+                f"sentence pair {number} has other words in the system than in the gold, so that word numbers cannot "
+                "be compared; are the files of one set?"
+            )
+        row[:] = _sums_of(_word_pairs(pair), {} if other is None else _word_pairs(other))
+    return sums
+
+
+def _sums_of(gold: _WordPairs, system: _WordPairs) -> Float[np.ndarray, " sums"]:
+    in_gold, in_system = _weights(gold), _weights(system)
+    shared = np.zeros((2, len(_CREDITS)))
+    for words in gold.keys() & system.keys():
+        credit = np.asarray([worth(gold[words], system[words]) for worth in _CREDITS])
+        shared += np.outer((in_system[words], in_gold[words]), credit)
+    return np.concatenate([[sum(in_gold.values()), sum(in_system.values())], shared.reshape(-1)])
+
+
+def _kind_credit(gold: ChunkAlignment, system: ChunkAlignment) -> float:
+    tags, others = set(gold.kind.split("_")), set(system.kind.split("_"))
+    return len(tags & others) / len(tags | others)
+
+
+def _score_credit(gold: ChunkAlignment, system: ChunkAlignment) -> float:
+    return 1 - abs((gold.score or 0) - (system.score or 0)) / 5
+
+
+_CREDITS: tuple[Callable[[ChunkAlignment, ChunkAlignment], float], ...] = (
+    lambda gold, system: 1.0,
+    _kind_credit,
+    _score_credit,
+    lambda gold, system: _kind_credit(gold, system) * _score_credit(gold, system),
+)
+"""What an aligned pair of words is worth in each of the four values."""
+
+
+def _f1(totals: Float[np.ndarray, "*some sums"], credit: int) -> Float[np.ndarray, "*some"]:
+    """NaN where the gold aligns nothing."""
+    in_gold, in_system = totals[..., 0], totals[..., 1]
+    by_system, by_gold = totals[..., 2 + credit], totals[..., 2 + len(_CREDITS) + credit]
+    with np.errstate(invalid="ignore"):
+        precision, recall = np.where(in_system > 0, by_system / in_system, 0), by_gold / in_gold
+        f1 = np.where(precision + recall > 0, 2 * precision * recall / (precision + recall), 0)
+    return np.where(in_gold > 0, f1, np.nan)
+
+
+def _value(f1: Float[np.ndarray, ""]) -> float | None:
+    return None if np.isnan(f1) else float(f1)

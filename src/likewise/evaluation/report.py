@@ -1,0 +1,228 @@
+"""One self-contained page of results: tables that can be sorted, intervals, differences, slices and worst pairs.
+
+Nothing is fetched: style, script and pictures stand in the page, and its policy forbids any request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from itertools import groupby
+from pathlib import Path
+
+from likewise.evaluation.measures import Measure
+from likewise.evaluation.plot import COLOURS, interval_plot
+from likewise.evaluation.slices import WorstPair
+from likewise.evaluation.statistics import Comparison
+from likewise.evaluation.tables import Grid, Results, grids, number, p_value, short_names
+
+__all__ = ["to_page"]
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+
+_SURE = 0.05
+"""p value below which a difference is set in bold."""
+
+
+def to_page(results: Results) -> str:
+    """The results as one HTML page, light or dark as the reader's system is, usable by keyboard and on paper.
+
+    Args:
+        results: What was found. Parts that are empty are left out.
+    """
+    sections = [
+        ("overview", "Overview", _overview(results)),
+        ("differences", "Differences", _differences(results.comparisons)),
+        ("slices", "Kinds of pairs", _slices(results.slices)),
+        ("worst", "Pairs placed most wrongly", _worst(results.worst)),
+        ("all", "Every number", _every(results.measures)),
+    ]
+    kept = [(anchor, head, body) for anchor, head, body in sections if body]
+    links = "".join(f'<a href="#{anchor}">{escape(head)}</a>' for anchor, head, _ in kept)
+    body = "".join(f'<section><h2 id="{anchor}">{escape(head)}</h2>{body}</section>' for anchor, head, body in kept)
+    here = Path(__file__)
+    style, script = (here.with_suffix(suffix).read_text(encoding="utf-8") for suffix in (".css", ".js"))
+    title = _text(results.title)
+    page = (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{title}</title><style>{style}</style></head>\n<body><header><h1>{title}</h1>"
+        f'<p class="soft">{_summary(results)}</p><nav aria-label="Parts of this page">{links}</nav></header>'
+        f"<main>{body}</main><footer><p>Made by likewise evaluate.</p></footer><script>{script}</script>"
+        "</body></html>\n"
+    )
+    return page.encode("utf-8", "replace").decode("utf-8")  # lone surrogates cannot be written in any encoding
+
+
+def _summary(results: Results) -> str:
+    systems = dict.fromkeys((one.model, one.similarity) for one in results.measures)
+    tasks = {one.task for one in results.measures}
+    models = {model for model, _ in systems}
+    counts = ((len(models), "model"), (len(systems), "system"), (len(tasks), "task"), (len(results.measures), "number"))
+    return " · ".join(f"{n:,} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
+
+
+def _overview(results: Results) -> str:
+    parts = []
+    for grid in grids(results.measures):
+        plot = interval_plot(grid)
+        legend = _legend(grid) if plot else ""
+        parts.append(f"<h3>{_text(grid.title)}</h3>{_grid(grid)}{legend}{plot}")
+    if any(one.low is not None for one in results.measures):
+        parts.append(
+            '<p class="soft">Small: the 95 % bootstrap interval over the examples. '
+            "Bold green: the best of a column, which may not differ from the next beyond chance.</p>"
+        )
+    return "".join(parts)
+
+
+def _legend(grid: Grid) -> str:
+    items = (
+        f'<li><span style="background:var(--c{i % COLOURS})"></span>{_text(", ".join(filter(None, labels)))}</li>'
+        for i, labels in enumerate(grid.labels)
+    )
+    return f'<ul class="legend">{"".join(items)}</ul>'
+
+
+def _grid(grid: Grid) -> str:
+    best = grid.best()
+    every = [cell for row in grid.cells for cell in row]
+    heads = [(name, True) for name in grid.corner] + [(name, False) for name in grid.columns]
+    rows = []
+    for i, (labels, row) in enumerate(zip(grid.labels, grid.cells, strict=True)):
+        names = "".join(f'<th scope="row" class="text">{_text(label)}</th>' for label in labels)
+        cells = "".join(
+            _cell(cell if isinstance(cell, Measure) else None, every, (i, j) in best) for j, cell in enumerate(row)
+        )
+        rows.append(f"<tr>{names}{cells}</tr>")
+    return _table(grid.title, heads, rows)
+
+
+def _cell(cell: Measure | None, beside: Iterable[Measure | Comparison | None], best: bool) -> str:
+    if cell is None:
+        return '<td data-value=""></td>'
+    if cell.value is None:
+        return f'<td data-value="" class="none" title="{_text(cell.reason or "")}">–</td>'
+    value, interval = number(cell, beside).partition(" ")[0], ""
+    if cell.low is not None and cell.high is not None:
+        digits = len(value.partition(".")[2])
+        interval = f"<small>{cell.low:.{digits}f} to {cell.high:.{digits}f}</small>"
+    kind = ' class="best"' if best else ""
+    return f'<td data-value="{cell.value!r}"{kind} title="n = {cell.n:,}">{value}{interval}</td>'
+
+
+def _differences(comparisons: Sequence[Comparison]) -> str:
+    if not comparisons:
+        return ""
+    heads = [("task", True), ("subset", True), ("metric", True), ("second", True), ("first", True)]
+    heads += [("second − first", False), ("95 % interval", False), ("p", False), ("n", False)]
+    rows = []
+    for one in comparisons:
+        names = "".join(f'<td class="text">{_text(name)}</td>' for name in (one.task, one.subset, one.metric))
+        names += "".join(f'<td class="text name">{_text(name)}</td>' for name in (one.second, one.first))
+        sure = one.p_value is not None and one.p_value < _SURE
+        rows.append(f"<tr{' class=sure' if sure else ''}>{names}{_difference(one)}<td>{one.n}</td></tr>")
+    tests = ", ".join(dict.fromkeys(one.test for one in comparisons))
+    note = f"Bold: p below {_SURE} ({tests}), not corrected for the number of tests."
+    table = _table("Differences", heads, rows, "differences-table")
+    return f'{_filter("differences-table")}{table}<p class="soft">{note}</p>'
+
+
+def _difference(one: Comparison) -> str:
+    if one.difference is None:
+        return (
+            f'<td data-value="" class="none" title="{_text(one.reason or "")}">–</td>' + '<td data-value=""></td>' * 2
+        )
+    interval = '<td data-value=""></td>'
+    if one.low is not None and one.high is not None:
+        interval = f'<td data-value="{one.low!r}">{one.low:+.2f} to {one.high:+.2f}</td>'
+    chance = '<td data-value=""></td>'
+    if one.p_value is not None:
+        chance = f'<td data-value="{one.p_value!r}">{p_value(one.p_value)}</td>'
+    return f'<td data-value="{one.difference!r}">{one.difference:+.2f}</td>{interval}{chance}'
+
+
+def _slices(slices: Sequence[Measure]) -> str:
+    if not slices:
+        return ""
+    metric = slices[0].metric
+    shown = [one for one in slices if one.metric == metric]
+    several = len({one.task for one in shown}) > 1
+    systems = list(dict.fromkeys((one.model, one.similarity) for one in shown))
+    found = {(one.task, one.subset, one.model, one.similarity): one for one in shown}
+    heads = [*([("task", True)] if several else []), ("kind", True), ("n", False)]
+    short = short_names(model for model, _ in systems)
+    heads += [(f"{short[model]} {similarity}".strip(), False) for model, similarity in systems]
+    rows = []
+    for task, subset in dict.fromkeys((one.task, one.subset) for one in shown):
+        cells = [found.get((task, subset, *system)) for system in systems]
+        n = next(cell.n for cell in cells if cell is not None)
+        names = (f'<th scope="row" class="text">{_text(name)}</th>' for name in ([task] if several else []) + [subset])
+        rows.append(f"<tr>{''.join(names)}<td>{n}</td>{''.join(_cell(cell, shown, False) for cell in cells)}</tr>")
+    note = (
+        f"{escape(metric)} within each kind. Compare systems on one kind, not one system on two: a kind whose gold "
+        "values lie closer together gives lower correlations."
+    )
+    table = _table("Kinds of pairs", heads, rows, "slices-table")
+    return f'{_filter("slices-table")}{table}<p class="soft">{note}</p>'
+
+
+def _worst(worst: Sequence[WorstPair]) -> str:
+    from likewise.explain.render.html import to_html
+
+    parts = []
+    for system, pairs in groupby(worst, lambda pair: (pair.task, pair.model, pair.similarity)):
+        parts.append(f"<h3>{_text(', '.join(system))}</h3>")
+        for pair in pairs:
+            verdict = "found too alike" if pair.difference > 0 else "found too unlike"
+            why = "<p>This similarity is no sum over pairs of words.</p>"
+            why = why if pair.explanation is None else to_html(pair.explanation)
+            parts.append(
+                f'<details><summary><span class="tag off">{pair.difference:+.0f} percentiles: {verdict}</span>'
+                f'<span class="tag">gold {pair.gold:g}</span><span class="tag">score {pair.score:.4f}</span>'
+                f'<span class="texts"><b>a</b><span>{_text(pair.a)}</span><b>b</b><span>{_text(pair.b)}</span></span>'
+                f"</summary><div>{why}</div></details>"
+            )
+    note = (
+        '<p class="soft">Pairs whose place among all pairs of the task by score is farthest from their place by gold. '
+        "Open one to see which words made the score.</p>"
+    )
+    return note + "".join(parts) if parts else ""
+
+
+def _every(measures: Sequence[Measure]) -> str:
+    if not measures:
+        return "<p>Nothing was measured.</p>"
+    names = ("task", "subset", "model", "similarity", "metric")
+    heads = [*((name, True) for name in names), ("value", False), ("n", False), ("why none", True)]
+    rows = []
+    for one in measures:
+        texts = "".join(f'<td class="text">{_text(str(getattr(one, name)))}</td>' for name in names)
+        alike = [other for other in measures if other.metric == one.metric] if one.value is not None else []
+        reason = f'<td class="text long">{_text(one.reason or "")}</td>'
+        rows.append(f"<tr>{texts}{_cell(one, alike, False)}<td>{one.n}</td>{reason}</tr>")
+    return _filter("all-table") + _table("Every number", heads, rows, "all-table")
+
+
+def _table(name: str, heads: Sequence[tuple[str, bool]], rows: Sequence[str], anchor: str = "") -> str:
+    head = "".join(
+        f'<th scope="col"{" class=text" if text else ""}><button type="button">{_text(label)}</button></th>'
+        for label, text in heads
+    )
+    mark = f' id="{anchor}"' if anchor else ""
+    return (
+        f'<div class="scroll" role="region" aria-label="{_text(name)}" tabindex="0"><table class="data"{mark}>'
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _filter(table: str) -> str:
+    return (
+        f'<label class="filter">Show rows with <input type="search" data-table="{table}" '
+        'placeholder="such as STS-b rcmd"></label>'
+    )
+
+
+def _text(text: str) -> str:
+    return escape(text)

@@ -1,0 +1,107 @@
+"""Reranking: short lists of candidates for a query, in which what belongs to it should come first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from likewise.data import RetrievalSet
+from likewise.errors import InputError, MissingExtraError
+from likewise.evaluation.measures import Embedder, Measure
+from likewise.evaluation.pair_scores import score_pairs
+from likewise.evaluation.ranking import average_measures, average_precision, ranks_of, reciprocal_rank
+from likewise.similarity import Similarity, by_name
+
+__all__ = ["Shortlist", "evaluate_reranking", "hard_shortlists"]
+
+
+@dataclass(frozen=True)
+class Shortlist:
+    """A query and the texts to be ordered for it."""
+
+    query: str
+    """What is asked."""
+    positives: tuple[str, ...]
+    """Texts that belong to it."""
+    negatives: tuple[str, ...]
+    """Texts that do not."""
+
+
+def evaluate_reranking(
+    model: Embedder,
+    lists: Sequence[Shortlist],
+    similarities: Sequence[str | Similarity] = ("cosine",),
+    *,
+    task: str = "reranking",
+    progress: bool | None = None,
+) -> list[Measure]:
+    """MAP and MRR@10, times 100, with intervals over the lists.
+
+    A list without positives or without negatives says nothing about order and is left out; n counts the others. Of
+    equal scores the negatives come first.
+
+    Args:
+        model: The model to evaluate.
+        lists: Queries with their candidates.
+        similarities: Names or objects.
+        task: Name for the table.
+        progress: Show a bar on standard error while encoding.
+
+    Raises:
+        InputError: A similarity that the model cannot serve, or a model that gives NaN.
+    """
+    lists = [one for one in lists if one.positives and one.negatives]
+    pairs = [(one.query, text) for one in lists for text in (*one.positives, *one.negatives)]
+    found = score_pairs(model, pairs, similarities, progress=progress)
+    ends = np.cumsum([len(one.positives) + len(one.negatives) for one in lists])[:-1]
+    measures = []
+    for similarity, scores in zip(map(by_name, similarities), found, strict=True):
+        values: dict[str, list[float]] = {"map": [], "mrr@10": []}
+        for one, own in zip(lists, np.split(scores, ends), strict=False):
+            n = len(one.positives)
+            ranks = ranks_of(own, np.arange(n), np.ones(n))
+            values["map"].append(average_precision(ranks, n))
+            values["mrr@10"].append(reciprocal_rank(ranks, 10))
+        missing = "no list has both positives and negatives"
+        measures += average_measures(values, task, model.name, similarity.name, missing=missing)
+    return measures
+
+
+def hard_shortlists(data: RetrievalSet, n_negatives: int = 50) -> list[Shortlist]:
+    """A list for each query with a relevant document: those, and the best others by tf-idf.
+
+    Args:
+        data: Documents, queries and what is relevant.
+        n_negatives: Most documents that are not relevant; only such as share a word with the query.
+
+    Raises:
+        InputError: `n_negatives` is below 1.
+        MissingExtraError: scikit-learn is not installed.
+    """
+    if n_negatives < 1:
+        raise InputError(f"{n_negatives} negatives leave nothing to order; ask for 1 or more")
+    try:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+    except ImportError as error:
+        raise MissingExtraError("scikit-learn", "eval", "shortlists by tf-idf") from error
+    asked = {
+        query: {one for one, degree in found.items() if degree > 0 and one in data.corpus}
+        for query, found in data.relevant.items()
+        if query in data.queries
+    }
+    asked = {query: found for query, found in asked.items() if found}
+    if not asked:
+        return []
+    names, texts = list(data.corpus), list(data.corpus.values())
+    vectorizer = TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
+    documents = vectorizer.fit_transform(texts).T.tocsc()
+    lists = []
+    for query, found in asked.items():
+        shared = (vectorizer.transform([data.queries[query]]) @ documents).toarray()[0]
+        order = [int(place) for place in np.argsort(-shared, kind="stable") if shared[place] > 0]
+        others = [place for place in order if names[place] not in found][:n_negatives]
+        positives = tuple(data.corpus[one] for one in sorted(found))
+        lists.append(Shortlist(data.queries[query], positives, tuple(texts[place] for place in others)))
+    return lists

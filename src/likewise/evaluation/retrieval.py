@@ -1,0 +1,161 @@
+"""Retrieval: are the documents that answer a query found first? Exact search, every document scored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from likewise.data import RetrievalSet
+from likewise.errors import InputError
+from likewise.evaluation.measures import Embedder, Measure
+from likewise.evaluation.pair_scores import score_pairs
+from likewise.evaluation.ranking import (
+    average_measures,
+    average_precision,
+    ndcg,
+    ranks_of,
+    recall,
+    reciprocal_rank,
+)
+from likewise.similarity import Similarity, by_name
+from likewise.types import Embeddings
+
+__all__ = ["evaluate_retrieval", "search_scores"]
+
+_DOCUMENTS = 1_024
+"""Documents whose vectors are held at a time; a block of token vectors may be a gigabyte for long ones."""
+
+
+def evaluate_retrieval(
+    model: Embedder,
+    data: RetrievalSet,
+    similarities: Sequence[str | Similarity] = ("cosine",),
+    *,
+    rerank: str | Similarity | None = None,
+    depth: int = 100,
+    task: str = "SciFact",
+    query_prompt: str = "",
+    document_prompt: str = "",
+    progress: bool | None = None,
+) -> list[Measure]:
+    """nDCG@10, MRR@10, recall@10, recall@100 and MAP over the whole list, times 100, with intervals over the queries.
+
+    Only queries for which something is relevant count. One that has no text finds nothing and counts 0, and so does
+    a relevant document that is not in the corpus. Of equal scores the less relevant come first.
+
+    Args:
+        model: The model to evaluate.
+        data: Documents, queries and what is relevant.
+        similarities: Names or objects.
+        rerank: A similarity that scores the first `depth` documents of each query once more, such as "rcmd".
+        depth: How many.
+        task: Name for the table.
+        query_prompt: Put in front of each query.
+        document_prompt: Put in front of each document.
+        progress: Show a bar on standard error while encoding.
+
+    Raises:
+        InputError: `depth` is below 1, a similarity that the model cannot serve, or a model that gives NaN.
+
+    Source:
+        Thakur et al. 2021 (BEIR).
+    """
+    if depth < 1:
+        raise InputError(f"depth is {depth}; score 1 document or more once more")
+    gold = {
+        query: {one: degree for one, degree in found.items() if degree > 0} for query, found in data.relevant.items()
+    }
+    asked = {query: found for query, found in gold.items() if found}
+    queries = [query_prompt + data.queries[query] for query in asked if query in data.queries]
+    documents = [document_prompt + text for text in data.corpus.values()]
+    measures = []
+    for similarity in map(by_name, similarities):
+        scores = search_scores(model, queries, documents, similarity, progress=progress)
+        name = similarity.name
+        if rerank is not None:
+            scores = _reranked(model, queries, documents, scores, by_name(rerank), depth)
+            name = f"{name}, {by_name(rerank).name} of the first {depth}"
+        values = _values(data, asked, scores)
+        measures += average_measures(values, task, model.name, name, missing="no query has a relevant document")
+    return measures
+
+
+def search_scores(
+    model: Embedder,
+    queries: Sequence[str],
+    documents: Sequence[str],
+    similarity: str | Similarity,
+    *,
+    progress: bool | None = None,
+) -> Float[np.ndarray, "queries documents"]:
+    """Every query against every document, float32; the vectors of a block of documents are held at a time.
+
+    Args:
+        model: What turns texts into vectors.
+        queries: Texts.
+        documents: Texts.
+        similarity: Name or object.
+        progress: Show a bar on standard error while encoding.
+
+    Raises:
+        InputError: The model cannot serve the similarity, or gives NaN.
+    """
+    similarity = by_name(similarity)
+
+    def vectors(texts: Sequence[str]) -> Embeddings:
+        if similarity.needs_tokens:
+            return model.embed(texts, progress=progress)
+        return Embeddings.from_pooled(np.asarray(model.encode(texts, progress=progress)))
+
+    scores = np.empty((len(queries), len(documents)), np.float32)
+    if not scores.size:
+        return scores
+    left = vectors(queries)
+    for start in range(0, len(documents), _DOCUMENTS):
+        block = documents[start : start + _DOCUMENTS]
+        scores[:, start : start + len(block)] = similarity.matrix(left, vectors(block))
+    return scores
+
+
+def _reranked(
+    model: Embedder,
+    queries: Sequence[str],
+    documents: Sequence[str],
+    scores: Float[np.ndarray, "queries documents"],
+    similarity: Similarity,
+    depth: int,
+) -> Float[np.ndarray, "queries documents"]:
+    """Scores in whose order the first `depth` documents of each query are those of `similarity`, above all others."""
+    first = np.argsort(-scores, axis=1, kind="stable")[:, :depth]
+    rows = np.repeat(np.arange(len(queries)), first.shape[1])
+    by_document = np.argsort(first, axis=None, kind="stable")  # so that a document's vectors are soon let go
+    rows, columns = rows[by_document], first.reshape(-1)[by_document]
+    pairs = [(queries[row], documents[column]) for row, column in zip(rows.tolist(), columns.tolist(), strict=True)]
+    (again,) = score_pairs(model, pairs, [similarity])
+    wide = scores.astype(np.float64)
+    lift = float(wide.max(initial=0) - again.min(initial=0)) + 1
+    wide[rows, columns] = again.astype(np.float64) + lift
+    return wide
+
+
+def _values(
+    data: RetrievalSet, asked: dict[str, dict[str, int]], scores: Float[np.ndarray, "queries documents"]
+) -> dict[str, list[float]]:
+    """Metric → its value for each query that counts."""
+    place = {document: at for at, document in enumerate(data.corpus)}
+    rows = iter(scores)
+    values: dict[str, list[float]] = {name: [] for name in ("ndcg@10", "mrr@10", "recall@10", "recall@100", "map")}
+    for query, found in asked.items():
+        there = {place[one]: float(degree) for one, degree in found.items() if one in place}
+        degrees, ideal = np.asarray(list(there.values())), np.asarray(list(found.values()), np.float64)
+        ranks = np.zeros(0, np.int64)
+        if query in data.queries:
+            ranks = ranks_of(next(rows), np.asarray(list(there), np.int64), degrees)
+        values["ndcg@10"].append(ndcg(ranks, degrees[: len(ranks)], 10, ideal))
+        values["mrr@10"].append(reciprocal_rank(ranks, 10))
+        for k in (10, 100):
+            values[f"recall@{k}"].append(recall(ranks, k, len(found)))
+        values["map"].append(average_precision(ranks, len(found)))
+    return values

@@ -1,0 +1,306 @@
+"""Tables of measures: for the terminal, as JSON, CSV and LaTeX.
+
+A measure is one number. A `Grid` sets those of one metric, or of one task, beside each other as papers do: systems are
+rows and tasks are columns. The terminal, LaTeX and HTML show the same grids; JSON and CSV hold every measure.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from likewise.errors import DataError
+from likewise.evaluation.measures import Measure
+from likewise.evaluation.slices import WorstPair
+from likewise.evaluation.statistics import Comparison
+from likewise.files import atomic_file
+
+__all__ = [
+    "Grid",
+    "Results",
+    "grids",
+    "number",
+    "p_value",
+    "short_names",
+    "to_csv",
+    "to_json",
+    "to_latex",
+    "to_records",
+    "write_csv",
+]
+
+Entry: TypeAlias = Measure | Comparison
+"""What a cell can hold."""
+
+_NOT_RANKED = re.compile(r"threshold|_s$|_bytes$")
+"""Metrics whose largest value is not the best."""
+
+_HEADER = [field.name for field in fields(Measure)]
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that one evaluation found."""
+
+    title: str
+    """What was evaluated."""
+    measures: Sequence[Measure]
+    """Every number."""
+    comparisons: Sequence[Comparison] = ()
+    """Differences of systems, where there were several."""
+    slices: Sequence[Measure] = ()
+    """Numbers of kinds of pairs."""
+    worst: Sequence[WorstPair] = ()
+    """Pairs that a system gets most wrong."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Numbers set beside each other."""
+
+    title: str
+    """What all of them have in common."""
+    corner: tuple[str, ...]
+    """Names of the columns of labels."""
+    columns: tuple[str, ...]
+    """Heads of the columns of numbers."""
+    labels: tuple[tuple[str, ...], ...]
+    """Labels of each row."""
+    cells: tuple[tuple[Entry | None, ...], ...]
+    """The numbers of each row; None where there is none."""
+
+    def printed(self) -> list[list[str]]:
+        """Each number as text, those of one metric with the same decimals."""
+        every = [cell for row in self.cells for cell in row if cell is not None]
+        return [[number(cell, every) for cell in row] for row in self.cells]
+
+    def best(self) -> set[tuple[int, int]]:
+        """Places (row, column) of the best of each task, subset and metric, where several systems have a value."""
+        places: dict[tuple[str, str, str], list[tuple[float, int, int]]] = {}
+        for i, row in enumerate(self.cells):
+            for j, cell in enumerate(row):
+                if isinstance(cell, Measure) and cell.value is not None and not _NOT_RANKED.search(cell.metric):
+                    places.setdefault((cell.task, cell.subset, cell.metric), []).append((cell.value, i, j))
+        rivals = [found for found in places.values() if len(found) > 1]
+        return {(i, j) for found in rivals for value, i, j in found if value == max(found)[0]}
+
+    def reasons(self) -> list[str]:
+        """Why numbers are missing, each reason once, with the first place that it stands for."""
+        found: dict[str, str] = {}
+        for labels, row in zip(self.labels, self.cells, strict=True):
+            for head, cell in zip(self.columns, row, strict=True):
+                if cell is not None and cell.reason:
+                    found.setdefault(cell.reason, f"{' '.join(filter(None, labels))}, {head}")
+        return [f"{place}: {reason}" for reason, place in found.items()]
+
+
+def grids(entries: Sequence[Entry], *, every_subset: bool = False) -> list[Grid]:
+    """The numbers as tables: one a metric with a column a task, or for a single task one with a column a metric.
+
+    Args:
+        entries: Measures, or comparisons.
+        every_subset: Show every subset, one table a task; otherwise "all" stands for a task that has it.
+    """
+    if every_subset:
+        tasks = dict.fromkeys(one.task for one in entries)
+        parts = [(task, [one for one in entries if one.task == task]) for task in tasks]
+        return [grid for task, part in parts for grid in _by_metric(part, f"{task}, ")]
+    whole = {one.task for one in entries if one.subset == "all"}
+    shown = [one for one in entries if one.subset == "all" or one.task not in whole]
+    if len({(one.task, one.subset) for one in shown}) > 1:
+        return _by_metric(shown, "")
+    if not shown:
+        return []
+    return [_grid(f"{_place(shown[0], True)} (n = {shown[0].n:,})", shown, lambda one: one.metric)]
+
+
+def number(entry: Entry | None, beside: Iterable[Entry | None] = ()) -> str:
+    """A value with the half width of its interval, such as `72.37 ±1.84`; for a comparison its p value, too.
+
+    Args:
+        entry: The measure or comparison; "–" if it has no value, nothing if it is None.
+        beside: Others of the same table: those of one metric have the same decimals, two, or four if all values
+            are between -1 and 1.
+    """
+    if entry is None:
+        return ""
+    value = _value(entry)
+    if value is None:
+        return "–"
+    alike = [_value(one) for one in (*beside, entry) if one is not None and one.metric == entry.metric]
+    digits = 4 if max(abs(one) for one in alike if one is not None) <= 1 and isinstance(entry, Measure) else 2
+    spread = "" if entry.low is None or entry.high is None else f" ±{(entry.high - entry.low) / 2:.{digits}f}"
+    if isinstance(entry, Measure):
+        return f"{value:.{digits}f}{spread}"
+    return f"{value:+.{digits}f}{spread}" + ("" if entry.p_value is None else f" p={p_value(entry.p_value)}")
+
+
+def p_value(value: float) -> str:
+    """Three decimals; smaller ones in full."""
+    return f"{value:.3f}" if value >= 0.001 else f"{value:.1g}"
+
+
+def to_records(measures: Sequence[Measure]) -> list[dict[str, Any]]:
+    """One record for each task, subset, model and similarity, its metrics by name; for JSON lines."""
+    records: dict[tuple[str, str, str, str], dict[str, Any]] = {}
+    for one in measures:
+        key = (one.task, one.subset, one.model, one.similarity)
+        start = dict(zip(("task", "subset", "model", "similarity"), key, strict=True))
+        record = records.setdefault(key, {**start, "n": one.n})
+        record[one.metric] = one.value
+        if one.low is not None:
+            record.setdefault("intervals", {})[one.metric] = [one.low, one.high]
+        if one.reason:
+            record["reason"] = one.reason
+    return list(records.values())
+
+
+def to_json(results: Results) -> str:
+    """Everything, explanations of the worst pairs included; a number that does not exist is null and has its reason."""
+    worst = [
+        {
+            **{field.name: getattr(pair, field.name) for field in fields(pair) if field.name != "explanation"},
+            "explanation": None if pair.explanation is None else pair.explanation.to_dict(),
+        }
+        for pair in results.worst
+    ]
+    content = {
+        "title": results.title,
+        "measures": [asdict(one) for one in results.measures],
+        "comparisons": [asdict(one) for one in results.comparisons],
+        "slices": [asdict(one) for one in results.slices],
+        "worst": worst,
+    }
+    text = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)
+    if any("\ud800" <= sign <= "\udfff" for sign in text):  # lone surrogates can only be written escaped
+        text = json.dumps(content, indent=1, allow_nan=False)
+    return text + "\n"
+
+
+def to_csv(measures: Sequence[Measure]) -> str:
+    """One line a measure under the header `task,subset,model,similarity,metric,value,n,low,high,reason`."""
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, _HEADER, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(one) for one in measures)
+    return stream.getvalue()
+
+
+def write_csv(measures: Sequence[Measure], path: Path, *, append: bool = False) -> None:
+    """Write the measures; with `append`, after those that the file holds, whose header must be the same.
+
+    Raises:
+        DataError: The file to append to has another header.
+        InputError: The file cannot be written.
+    """
+    before = path.read_text(encoding="utf-8") if append and path.exists() else ""
+    text = to_csv(measures)
+    if before:
+        header = next(csv.reader([before.splitlines()[0]]), [])
+        if header != _HEADER:
+            raise DataError(
+                f"{path}: the columns are {', '.join(header)}, and the measures have {', '.join(_HEADER)}; "
+                "append to another file"
+            )
+        text = before.rstrip("\n") + "\n" + text.split("\n", 1)[1]
+    with atomic_file(path, "w") as stream:
+        stream.write(text)
+
+
+def to_latex(results: Results) -> str:
+    """The grids as `tabular`s for the package booktabs, the best of each column bold; every text is escaped."""
+    tables = [_latex(grid) for grid in (*grids(results.measures), *grids(results.comparisons))]
+    return f"% {_one_line(results.title)}; needs \\usepackage{{booktabs}}\n" + "\n".join(tables)
+
+
+def _by_metric(entries: Sequence[Entry], before: str) -> list[Grid]:
+    several = len({one.task for one in entries}) > 1
+    metrics = dict.fromkeys(one.metric for one in entries)
+    parts = [(metric, [one for one in entries if one.metric == metric]) for metric in metrics]
+    return [_grid(f"{before}{metric}", part, lambda one: _place(one, several)) for metric, part in parts]
+
+
+def _place(entry: Entry, with_task: bool) -> str:
+    if not with_task:
+        return entry.subset
+    return entry.task if entry.subset == "all" else f"{entry.task} {entry.subset}"
+
+
+def _grid(title: str, entries: Sequence[Entry], column: Callable[[Entry], str]) -> Grid:
+    columns = tuple(dict.fromkeys(column(one) for one in entries))
+    short = short_names(one.model for one in entries if isinstance(one, Measure))
+    found = {(_labels(one, short), column(one)): one for one in entries}
+    labels = tuple(dict.fromkeys(_labels(one, short) for one in entries))
+    cells = tuple(tuple(found.get((label, head)) for head in columns) for label in labels)
+    corner: tuple[str, ...] = ("difference",)
+    if isinstance(entries[0], Measure):
+        compared = any(similarity for _, similarity in labels)
+        corner = ("model", "similarity") if compared else ("model",)
+    return Grid(title, corner, columns, tuple(label[: len(corner)] for label in labels), cells)
+
+
+def _labels(entry: Entry, short: Mapping[str, str]) -> tuple[str, ...]:
+    if isinstance(entry, Measure):
+        return short[entry.model], entry.similarity
+    return (f"{entry.second} − {entry.first}",)
+
+
+def short_names(models: Iterable[str]) -> dict[str, str]:
+    """Name → its last part, without the organization of a hub name; the name itself where that is not unique."""
+    last = {name: name.rpartition("/")[2] for name in models}
+    return last if len(set(last.values())) == len(last) else {name: name for name in last}
+
+
+def _value(entry: Entry) -> float | None:
+    return entry.value if isinstance(entry, Measure) else entry.difference
+
+
+_LATEX = {
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "−": "$-$",
+    "–": "--",
+    "±": r"$\pm$",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "\n": " ",
+}
+
+
+def _escaped(text: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in text)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _latex(grid: Grid) -> str:
+    best = grid.best()
+    lines = [" & ".join(_escaped(head) for head in (*grid.corner, *grid.columns))]
+    body = []
+    for i, (labels, row) in enumerate(zip(grid.labels, grid.printed(), strict=True)):
+        cells = [rf"\textbf{{{_escaped(text)}}}" if (i, j) in best else _escaped(text) for j, text in enumerate(row)]
+        body.append(" & ".join([*map(_escaped, labels), *cells]))
+    columns = "l" * len(grid.corner) + "r" * len(grid.columns)
+    return "\n".join(
+        [
+            f"% {_one_line(grid.title)}",
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            *(f"{line} \\\\" for line in lines),
+            r"\midrule",
+            *(f"{line} \\\\" for line in body),
+            r"\bottomrule",
+            r"\end{tabular}",
+            "",
+        ]
+    )

@@ -1,0 +1,106 @@
+"""What a recipe measures before and after training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import numpy as np
+from jaxtyping import Float
+
+from likewise.data import (
+    STS_SOURCES,
+    ScoredPair,
+    read_articles,
+    read_ists,
+    read_sick,
+    read_sts,
+    read_stsb,
+    section_triplets,
+)
+from likewise.errors import InputError
+from likewise.evaluation import Measure, correlate, evaluate_ists, evaluate_sts, evaluate_triplets
+from likewise.model import CrossEncoder, Model
+
+__all__ = ["REPORTS", "measured", "spearman"]
+
+T = TypeVar("T")
+
+REPORTS = ("stsb-dev", "stsb-test", "sick", "sts", "ists-images", "ists-headlines", "sections")
+"""What `evaluation.report` of a recipe may name."""
+
+_RESAMPLES = 1_000
+
+
+class Scores(Protocol):
+    """Anything that scores pairs row by row: a model, or a cross-encoder."""
+
+    def score(self, a: Sequence[str], b: Sequence[str]) -> Float[np.ndarray, " n"]:
+        """Larger means more alike."""
+
+
+def measured(
+    model: Model | CrossEncoder, names: Sequence[str], folder: Path, *, limit: int | None = None
+) -> list[Measure]:
+    """Everything that a recipe reports, under the model's own similarity.
+
+    Args:
+        model: A model or a cross-encoder.
+        names: Of `REPORTS`.
+        folder: Where the data sets are.
+        limit: Pairs of each set at most, the first ones.
+
+    Raises:
+        InputError: An unknown name, or one that a cross-encoder cannot be measured on.
+        DataError: A set is missing or broken.
+    """
+    found: list[Measure] = []
+    for name in names:
+        if name not in REPORTS:
+            raise InputError(f"unknown report {name!r}; known are {', '.join(REPORTS)}")
+        if name in ("stsb-dev", "stsb-test", "sick", "sts"):
+            found += _sts(model, name, folder, limit)
+            continue
+        if not isinstance(model, Model):
+            raise InputError(f"a cross-encoder has no {name}, which needs a vector a text; leave it out")
+        if name == "sections":
+            # From other articles than those that training takes its triplets from.
+            triplets = section_triplets(read_articles(folder / "wikitext2" / "test.txt"))[:limit]
+            found += evaluate_triplets(model, triplets, [model.similarity], task="sections (WikiText-2 test)")
+        else:
+            subset = name.removeprefix("ists-")
+            pairs = read_ists(folder, subset, "test")[:limit]
+            found += [
+                one
+                for one in evaluate_ists(model, pairs, [model.similarity], subset=subset)
+                if one.metric == "alignment_f1"
+            ]
+    return found
+
+
+def spearman(model: Scores, pairs: Sequence[ScoredPair]) -> float | None:
+    """Spearman's correlation, times 100, of scores and gold; None if it does not exist."""
+    scores = np.asarray(model.score([pair.a for pair in pairs], [pair.b for pair in pairs]), np.float64)
+    return correlate(scores, np.asarray([pair.gold for pair in pairs])).spearman
+
+
+def _sts(model: Model | CrossEncoder, name: str, folder: Path, limit: int | None) -> list[Measure]:
+    tasks = {task: {source: pairs[:limit] for source, pairs in sources.items()} for task, sources in _tasks(name, folder)}
+    if isinstance(model, Model):
+        rows = evaluate_sts(model, tasks, [model.similarity], n_resamples=_RESAMPLES)
+        return [one for one in rows if one.metric == "spearman" and one.subset == "all"]
+    rows = []
+    for task, sources in tasks.items():
+        pairs = [pair for some in sources.values() for pair in some]
+        rows.append(Measure(task, "all", model.name, "", "spearman", spearman(model, pairs), len(pairs)))
+    return rows
+
+
+def _tasks(name: str, folder: Path) -> list[tuple[str, dict[str, Sequence[ScoredPair]]]]:
+    if name == "sts":
+        return [(year, dict(read_sts(folder, year))) for year in STS_SOURCES]
+    if name == "sick":
+        return [("SICK-R", {"test": read_sick(folder, "test")})]
+    split = name.removeprefix("stsb-")
+    return [(f"STS-b {split}", {split: read_stsb(folder, split)})]

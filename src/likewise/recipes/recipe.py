@@ -1,0 +1,267 @@
+"""A recipe: a model, stages of training and what is measured, read from a TOML file. Nothing is loaded here."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from likewise.errors import InputError
+from likewise.recipes.toml import read_toml
+
+__all__ = [
+    "SIZES",
+    "DataPart",
+    "EvaluationPart",
+    "ModelPart",
+    "ObjectivePart",
+    "Recipe",
+    "Size",
+    "Stage",
+    "TrainingPart",
+    "read_recipe",
+    "sized",
+]
+
+T = TypeVar("T")
+
+SIZES = ("smoke", "small", "full")
+"""Does it run (minutes on a CPU) · does it learn (a small-scale check) · as the paper did it."""
+
+
+@dataclass(frozen=True)
+class ModelPart:
+    """What is trained."""
+
+    base: tuple[str, ...]
+    """Folders or hub names; the first that is at hand is taken, and said."""
+    kind: str = "sentence-encoder"
+    """"sentence-encoder", or "cross-encoder" for SBERT's BERT baseline."""
+    pooling: str | None = None
+    """"mean", "cls", "max"; for a sentence model, which says itself how it is pooled, only where it is the same."""
+    projection: str = "none"
+    """A new head: "none", "linear" (on tokens) or "mlp" (on the pooled vector)."""
+    keep_projection: bool = True
+    """Save the new head with the model."""
+    max_length: int | None = None
+    """Tokens at which training texts are cut."""
+    similarity: str = "cosine"
+    """The one that the trained model is used and measured with."""
+
+
+@dataclass(frozen=True)
+class ObjectivePart:
+    """What training makes small; each kind reads the settings that it has."""
+
+    kind: str
+    """"softmax", "regression", "triplet" or "contrastive"."""
+    similarity: str = "cosine"
+    """Of regression and contrastive."""
+    temperature: float = 0.05
+    """Of contrastive."""
+    concatenation: str = "u,v,|u-v|"
+    """Of softmax."""
+    margin: float = 1.0
+    """Of triplet."""
+    metric: str = "euclidean"
+    """Of triplet."""
+    dims: tuple[int, ...] = ()
+    """Lengths of vectors for a Matryoshka objective around this one; none by default."""
+
+
+@dataclass(frozen=True)
+class DataPart:
+    """One data set of a stage."""
+
+    kind: str
+    """"nli" (labelled pairs), "nli-triplets", "sentences" (the same text twice), "stsb", "arguments" or "sections"."""
+    paths: tuple[str, ...]
+    """Files or folders below the data folder; all of them are read."""
+    small_paths: tuple[str, ...] = ()
+    """What is read instead at sizes smoke and small; the same if empty."""
+    weight: float = 1.0
+    """How often its rows are seen in an epoch."""
+    limit: int | None = None
+    """Rows at most, drawn by the seed."""
+    without: tuple[str, ...] = ()
+    """Evaluation sets whose sentences are dropped from it: "sts", "stsb", "sick", "ists"."""
+
+
+@dataclass(frozen=True)
+class TrainingPart:
+    """How a stage is trained: `TrainingConfig` says what each means."""
+
+    batch_size: int = 16
+    learning_rate: float = 2e-5
+    epochs: float = 1.0
+    max_steps: int | None = None
+    warmup_ratio: float = 0.0
+    schedule: str = "linear"
+    weight_decay: float = 0.0
+    max_grad_norm: float = 1.0
+    precision: str = "float32"
+    accumulation: int = 1
+    gradcache_chunk: int | None = None
+    group_by_length: bool = False
+    eval_steps: int | None = None
+    save_steps: int | None = None
+    patience: int | None = None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One run of training; the next stage starts from the model that it leaves."""
+
+    objective: ObjectivePart
+    """What is made small."""
+    data: tuple[DataPart, ...]
+    """What it is trained on."""
+    training: TrainingPart = TrainingPart()
+    """How."""
+
+
+@dataclass(frozen=True)
+class EvaluationPart:
+    """What is measured."""
+
+    dev: str | None = None
+    """Decides which model of a run is the best: "stsb-dev"; None keeps the last."""
+    report: tuple[str, ...] = ()
+    """Measured before and after: "stsb-dev", "stsb-test", "sick", "sts", "ists-images", "ists-headlines", "sections"."""
+    limit: int | None = None
+    """Pairs of each set at most, the first ones."""
+    splits: str | None = None
+    """For arguments: "folds" (10-fold) or "cross-topic"; a model is trained for each split and measured on its rest."""
+    n_splits: int | None = None
+    """Splits at most; all of them by default."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a size changes: data and steps, nothing else."""
+
+    limit: int | None = None
+    """Rows of each data set at most."""
+    max_steps: int | None = None
+    """Steps of each stage at most."""
+    eval_steps: int | None = None
+    """Steps between two evaluations."""
+    eval_limit: int | None = None
+    """Pairs of each evaluation set at most."""
+    n_seeds: int | None = None
+    """Seeds at most."""
+    n_splits: int | None = None
+    """Splits at most."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A row of a paper's table, as a thing to run."""
+
+    name: str
+    """Name of the trained model."""
+    source: str
+    """Paper, section and table row."""
+    model: ModelPart
+    """What is trained."""
+    stages: tuple[Stage, ...]
+    """How, one after another."""
+    evaluation: EvaluationPart = EvaluationPart()
+    """What is measured."""
+    seeds: tuple[int, ...] = (1,)
+    """One run each."""
+    licence: str = "unknown"
+    """Of the trained model, as base model and data allow."""
+    smoke: Size = Size()
+    """What size "smoke" changes."""
+    small: Size = Size()
+    """What size "small" changes."""
+
+
+def read_recipe(path: str | os.PathLike[str]) -> Recipe:
+    """A recipe from its TOML file.
+
+    Raises:
+        InputError: The file is missing or not TOML, a key is unknown (the nearest known one is named), missing, or
+            has a value of another type.
+    """
+    return _build(Recipe, read_toml(Path(path)), str(path), "")
+
+
+def sized(recipe: Recipe, size: str) -> Recipe:
+    """The recipe with the data and the steps of a size, and nothing else changed.
+
+    Raises:
+        InputError: The size is none of `SIZES`.
+    """
+    if size not in SIZES:
+        raise InputError(f"unknown size {size!r}; known are {', '.join(SIZES)}")
+    if size == "full":
+        return recipe
+    change = recipe.smoke if size == "smoke" else recipe.small
+    return dataclasses.replace(
+        recipe,
+        stages=tuple(_smaller(stage, change) for stage in recipe.stages),
+        evaluation=dataclasses.replace(
+            recipe.evaluation,
+            limit=_least(recipe.evaluation.limit, change.eval_limit),
+            n_splits=_least(recipe.evaluation.n_splits, change.n_splits),
+        ),
+        seeds=recipe.seeds[: change.n_seeds],
+    )
+
+
+def _smaller(stage: Stage, change: Size) -> Stage:
+    return dataclasses.replace(
+        stage,
+        data=tuple(
+            dataclasses.replace(data, paths=data.small_paths or data.paths, limit=_least(data.limit, change.limit))
+            for data in stage.data
+        ),
+        training=dataclasses.replace(
+            stage.training,
+            max_steps=_least(stage.training.max_steps, change.max_steps),
+            eval_steps=_least(stage.training.eval_steps, change.eval_steps),
+        ),
+    )
+
+
+def _least(*limits: int | None) -> int | None:
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _build(kind: type[T], table: Mapping[str, Any], path: str, place: str) -> T:
+    """A dataclass from a table; lists become tuples, tables the dataclasses of their fields."""
+    hints = typing.get_type_hints(kind)
+    fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    for key in table:
+        if key not in fields:
+            near = difflib.get_close_matches(key, fields, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(fields)}"
+            raise InputError(f"{path}: unknown key {place + key!r}{hint}")
+    for name, field in fields.items():
+        if name not in table and field.default is dataclasses.MISSING:
+            raise InputError(f"{path}: {place + name!r} is missing; every recipe says it")
+    return kind(**{key: _value(hints[key], value, path, place + key) for key, value in table.items()})
+
+
+def _value(hint: Any, value: Any, path: str, place: str) -> Any:
+    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    for option in options:
+        if typing.get_origin(option) is tuple and isinstance(value, list):
+            part = typing.get_args(option)[0]
+            return tuple(_value(part, one, path, f"{place}[{number}]") for number, one in enumerate(value))
+        if dataclasses.is_dataclass(option) and isinstance(value, dict):
+            return _build(typing.cast(type, option), value, path, f"{place}.")
+        if option is float and isinstance(value, int) and not isinstance(value, bool):
+            return float(value)
+        if option in (str, int, float, bool) and type(value) is option:
+            return value
+    wanted = " or ".join(getattr(option, "__name__", str(option)) for option in options if option is not type(None))
+    raise InputError(f"{path}: {place!r} is {value!r}; give a value of type {wanted}")

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from likewise.data import DuplicateSet, read_qqp_duplicates
+from likewise.errors import InputError
+from likewise.evaluation import mining
+from likewise.evaluation.mining import closed, evaluate_mining, mine_pairs
+from likewise.similarity import by_name
+from likewise.types import Embeddings
+
+ANGLES = {"a": 0, "a too": 2, "b": 50, "b too": 53, "c": 120, "d": 125}
+VECTORS = {text: [np.cos(np.radians(angle)), np.sin(np.radians(angle))] for text, angle in ANGLES.items()}
+
+
+def measured(embedder, pairs, vectors=VECTORS, **options):
+    data = DuplicateSet(tuple(vectors), frozenset(pairs))
+    return {one.metric: one for one in evaluate_mining(embedder(vectors), data, **options)}
+
+
+def test_the_values_by_hand(embedder):
+    found = measured(embedder, {(0, 1), (2, 3), (0, 5)})
+    assert found["precision"].value == 100
+    assert found["recall"].value == pytest.approx(200 / 3)
+    assert found["f1"].value == pytest.approx(80)
+    between = (np.cos(np.radians(3)) + np.cos(np.radians(5))) / 2
+    assert found["threshold"].value == pytest.approx(between, abs=1e-6)
+    # The third gold pair, 125 degrees apart, is the last of the 15 but three.
+    assert found["average_precision"].value == pytest.approx(100 * (1 + 1 + 3 / 15) / 3, abs=0.5)
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean", "rcmd"])
+@pytest.mark.parametrize("k", [1, 7, 60, 10_000])
+def test_mined_pairs_are_those_of_brute_force(monkeypatch, similarity, k):
+    monkeypatch.setattr(mining, "_CELLS", 200)
+    vectors = np.random.default_rng(0).standard_normal((30, 8)).astype(np.float32)
+    embeddings = Embeddings.from_pooled(vectors)
+    table = np.asarray(by_name(similarity).matrix(embeddings, embeddings))
+    rows, columns = np.triu_indices(30, 1)
+    best = np.argsort(-table[rows, columns], kind="stable")[:k]
+    scores, pairs = mine_pairs(embeddings, similarity, k)
+    assert scores == pytest.approx(table[rows, columns][best], abs=1e-5)
+    assert set(map(tuple, pairs.tolist())) == set(zip(rows[best].tolist(), columns[best].tolist(), strict=True))
+
+
+def test_of_equal_scores_the_first_places_are_kept(monkeypatch):
+    monkeypatch.setattr(mining, "_CELLS", 8)
+    embeddings = Embeddings.from_pooled(np.ones((6, 2), np.float32))
+    _, pairs = mine_pairs(embeddings, "dot", 7)
+    assert pairs.tolist() == [[0, 1], [0, 2], [0, 3], [0, 4], [0, 5], [1, 2], [1, 3]]
+    with pytest.raises(InputError, match="k is 0"):
+        mine_pairs(embeddings, "dot", 0)
+
+
+def test_nothing_is_won_by_a_constant_model(embedder):
+    constant = {key: [1.0, 0.0] for key in VECTORS}
+    cut = measured(embedder, {(0, 1)}, constant, max_pairs=3)
+    assert (cut["f1"].value, cut["average_precision"].value) == (0, 0)
+    assert cut["threshold"].reason == "no pair stands out from the others"
+    whole = measured(embedder, {(0, 1)}, constant)
+    assert whole["precision"].value == pytest.approx(100 / 15)
+
+
+def test_empty_sets_and_nan(embedder):
+    none = measured(embedder, set())
+    assert none["f1"].value is None
+    assert "no pair" in none["f1"].reason
+    assert measured(embedder, set(), {"a": [1, 0]})["f1"].value is None
+    with pytest.raises(InputError, match="NaN"):
+        measured(embedder, {(0, 1)}, {**VECTORS, "a": [np.nan, 0]})
+
+
+def test_what_follows_from_the_gold_counts(embedder):
+    assert closed({(0, 1), (1, 4), (2, 3)}, 6) == {(0, 1), (0, 4), (1, 4), (2, 3)}
+    assert closed(set(), 3) == set()
+    pairs = {(0, 1), (1, 2)}
+    assert measured(embedder, pairs)["recall"].value != measured(embedder, pairs, closure=False)["recall"].value
+
+
+@pytest.mark.model
+def test_quora_in_part(minilm, shared):
+    whole = read_qqp_duplicates(shared / "data" / "qqp")
+    assert len(whole.texts) > 50_000
+    data = DuplicateSet(whole.texts[:600], frozenset(pair for pair in whole.pairs if max(pair) < 600))
+    found = {one.metric: one for one in evaluate_mining(minilm, data)}
+    assert found["f1"].value > 60
+    assert 0.5 < found["threshold"].value < 1

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+
+from likewise.data import RetrievalSet, read_beir
+from likewise.errors import InputError
+from likewise.evaluation.reranking import Shortlist, evaluate_reranking, hard_shortlists
+
+VECTORS = {"q": [1, 0], "near": [1, 0.1], "far": [0, 1], "farther": [-1, 0]}
+
+
+def measured(embedder, *lists, vectors=VECTORS):
+    return {one.metric: one for one in evaluate_reranking(embedder(vectors), lists)}
+
+
+def test_the_values_by_hand(embedder):
+    lists = [Shortlist("q", ("near", "farther"), ("far",)), Shortlist("q", ("far",), ("near",))]
+    found = measured(embedder, *lists)
+    assert found["map"].value == pytest.approx(100 * ((1 + 2 / 3) / 2 + 1 / 2) / 2)
+    assert found["mrr@10"].value == pytest.approx(75)
+    assert found["map"].n == 2
+
+
+def test_lists_that_say_nothing_are_left_out(embedder):
+    found = measured(
+        embedder, Shortlist("q", ("near",), ()), Shortlist("q", (), ("far",)), Shortlist("q", ("near",), ("far",))
+    )
+    assert (found["map"].value, found["map"].n) == (100, 1)
+    none = measured(embedder)
+    assert none["map"].value is None
+    assert none["map"].reason == "no list has both positives and negatives"
+
+
+def test_nothing_is_won_by_a_tie(embedder):
+    found = measured(embedder, Shortlist("q", ("near",), ("far", "farther")), vectors={key: [1, 1] for key in VECTORS})
+    assert found["mrr@10"].value == pytest.approx(100 / 3)
+
+
+def test_hard_negatives_share_words_with_the_query():
+    corpus = {"a": "the red car stopped", "b": "a red car", "c": "green trees", "d": "cars and a red bus"}
+    lists = hard_shortlists(RetrievalSet(corpus, {"q": "red car", "r": "trees"}, {"q": {"a": 1, "x": 1}, "r": {}}), 2)
+    assert lists == [Shortlist("red car", ("the red car stopped",), ("a red car", "cars and a red bus"))]
+    assert hard_shortlists(RetrievalSet(corpus, {}, {})) == []
+    with pytest.raises(InputError, match="1 or more"):
+        hard_shortlists(RetrievalSet(corpus, {}, {}), 0)
+
+
+@pytest.mark.model
+def test_scifact_in_part(minilm, shared):
+    data = read_beir(shared / "data" / "scifact")
+    lists = hard_shortlists(data, 5)
+    assert len(lists) == 300
+    short = [
+        Shortlist(one.query, tuple(text[:300] for text in one.positives), tuple(text[:300] for text in one.negatives))
+        for one in lists[:15]
+    ]
+    found = evaluate_reranking(minilm, short, ["cosine", "rcmd"])
+    assert {(one.similarity, one.metric) for one in found} == {
+        (s, m) for s in ("cosine", "rcmd") for m in ("map", "mrr@10")
+    }
+    assert all(50 < one.value < 100 for one in found)
