@@ -33,8 +33,14 @@ SURFACE = {
         "CONCATENATIONS Contrastive MANY MarginDistillation Matryoshka Objective Regression Softmax Triplet "
         "VectorDistillation"
     ),
-    "likewise.training": "Dataset TrainableEncoder TrainingConfig TrainingResult train",
-    "likewise.model": "DEFAULT FolderSpec Found Model Report at_hand find inspect",
+    "likewise.training": (
+        "Dataset Limits Mined TrainableEncoder TrainingConfig TrainingResult mine_negatives train train_cross_encoder"
+    ),
+    "likewise.recipes": (
+        "SIZES Outcome Plan Preview Recipe Score is_first_process plan preview read_outcome read_recipe run scores "
+        "sized table"
+    ),
+    "likewise.model": "DEFAULT CrossEncoder FolderSpec Found Model Report at_hand find inspect",
     "likewise.model.cross_encoder": "ACTIVATIONS CrossEncoder Ranked",
     "likewise.model.onnx": "Difference Parity export",
     "likewise.data": (
@@ -45,7 +51,15 @@ SURFACE = {
         "read_nli_triplets read_qqp read_qqp_duplicates read_section_triplets read_sick read_sick_nli "
         "read_sts read_stsb read_wa section_triplets sentences write_wa"
     ),
-    "likewise.evaluation": "Correlation correlate evaluate_pairs",
+    "likewise.evaluation": (
+        "Comparison Correlation Embedder Measure align_ists best correlate evaluate_arguments evaluate_binary "
+        "evaluate_classification evaluate_ists evaluate_mining evaluate_pairs evaluate_paraphrases evaluate_reranking "
+        "evaluate_retrieval evaluate_sts evaluate_triplets score_binary score_sts score_triplets"
+    ),
+    "likewise.evaluation.baselines": "Flow InferSent PaddedBatches TfIdf Whitening WordVectors words_of",
+    "likewise.evaluation.mteb": "MtebModel",
+    "likewise.evaluation.papers": "CLRCMD SBERT TABLES PublishedRow PublishedTable",
+    "likewise.evaluation.reproduce": "NAMES SIZES OurRow Reproduction Request reproduce",
 }
 
 

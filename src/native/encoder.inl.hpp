@@ -46,8 +46,10 @@ inline vfloat error_function(vfloat x) {
     q = q * z + spread(1.0f);
 #if defined(__AVX512F__)
     // A reciprocal of 14 bits and one step of Newton: a division would take as long as all the rest.
-    const vfloat guess = (vfloat)_mm512_rcp14_ps((__m512)q);
-    return x * p * (guess * (2.0f - q * guess));
+    const __m512 guess = _mm512_rcp14_ps((__m512)q), rest = _mm512_fnmadd_ps((__m512)q, guess, _mm512_set1_ps(2));
+    vfloat ratio = x * p * (vfloat)_mm512_mul_ps(guess, rest);
+    __asm__("" : "+v"(ratio));  // else the compiler fuses this product with the caller's sum in some tiles, not in all
+    return ratio;
 #else
     return x * p / q;
 #endif

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import functools
+import warnings
+
 import numpy as np
 import pytest
 
+from likewise.data import read_ists
 from likewise.types import Embeddings
 
 
@@ -28,3 +32,16 @@ class TableOfVectors:
 def embedder():
     """Text → vector, as an embedder."""
     return TableOfVectors
+
+
+@pytest.fixture(scope="session")
+def ists_gold(shared):
+    """Name of a set of iSTS 2016 → its test pairs, read once."""
+
+    @functools.cache
+    def gold(name):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the known faults of the files, tested with the reader
+            return read_ists(shared / "data" / "ists2016", name)
+
+    return gold

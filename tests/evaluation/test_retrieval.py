@@ -66,14 +66,16 @@ def test_blocks_do_not_matter(tiny, monkeypatch, similarity):
 
 
 def _similarities(model, queries, documents, similarity):
-    return [[model.explain(query, one, similarity=similarity).score for one in documents] for query in queries]
+    return np.asarray(
+        [[model.explain(query, one, similarity=similarity).score for one in documents] for query in queries]
+    )
 
 
 def test_reranking_orders_the_first_ones_by_the_other_similarity(tiny):
     texts = ["A plane is taking off.", "cats and dogs", "a man plays a flute", "it is raining", "an air plane"]
     corpus = {f"d{i}": text for i, text in enumerate(texts)}
     query = "the plane is taking off"
-    by_rcmd = _similarities(tiny, [query], texts, "rcmd")[0]
+    by_rcmd = _similarities(tiny, [query], texts, "rcmd")[0].tolist()
     for target in corpus:
         data = RetrievalSet(corpus, {"q": query}, {"q": {target: 1}})
         found = {one.metric: one for one in evaluate_retrieval(tiny, data, rerank="rcmd", depth=5)}

@@ -38,7 +38,7 @@ def test_labels_keep_their_kind(encoder, labels, dtype):
 
 def test_a_fingerprint_sees_every_change(encoder):
     def made(columns=COLUMNS, labels=(0, 1, 2), weight=1.0):
-        return Batches([Dataset("a", columns, list(labels), weight)], encoder).fingerprint()
+        return Batches([Dataset("a", columns, list(labels), weight)], encoder).fingerprint
 
     swapped = (COLUMNS[1], COLUMNS[0])
     assert made() == made()

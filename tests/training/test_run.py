@@ -119,8 +119,7 @@ def stop_at(step: int):
     return Stopper()
 
 
-@pytest.mark.parametrize(("save_steps", "stop"), [(4, 6), (6, 6), (None, 9)])
-@pytest.mark.parametrize("accumulation", [1, 2])
+@pytest.mark.parametrize(("save_steps", "stop", "accumulation"), [(4, 6, 1), (6, 6, 2), (None, 9, 2)])
 def test_stop_and_resume_is_a_straight_run(save_steps, stop, accumulation, mean_folder, tmp_path):
     """In the middle of an epoch, at its end, and with gradients accumulated."""
     config = plan(save_steps=save_steps, accumulation=accumulation, batch_size=8 // accumulation, warmup_ratio=0.2)
@@ -306,10 +305,10 @@ def test_bad_data_is_refused_before_anything_starts(make, data, message, mean_fo
 
 
 def test_an_earlier_run_is_not_overwritten_and_another_not_resumed(mean_folder, tmp_path):
-    def run(config: TrainingConfig, data=pairs, **options):
+    def run(config: TrainingConfig, data=pairs, objective=Contrastive(), **options):
         return train(
             TrainableEncoder.from_folder(mean_folder),
-            Contrastive(),
+            objective,
             [data()],
             config,
             output=tmp_path / "run",
@@ -323,6 +322,8 @@ def test_an_earlier_run_is_not_overwritten_and_another_not_resumed(mean_folder, 
         run(plan(max_steps=2, learning_rate=1e-2), resume=True)
     with pytest.raises(InputError, match="another run: data was"):
         run(plan(max_steps=2), data=lambda: pairs(40), resume=True)
+    with pytest.raises(InputError, match=r"another run: objective was .*temperature': 0.05.* and is .*0.1"):
+        run(plan(max_steps=2), objective=Contrastive(temperature=0.1), resume=True)
     assert run(plan(max_steps=2, keep_checkpoints=3), resume=True).n_steps == 2
 
 

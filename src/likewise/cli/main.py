@@ -21,8 +21,10 @@ from likewise.cli.explain import explain
 from likewise.cli.export import export
 from likewise.cli.inspect import inspect
 from likewise.cli.models import models
+from likewise.cli.negatives import negatives
 from likewise.cli.reproduce import reproduce
 from likewise.cli.score import score
+from likewise.cli.train import train
 from likewise.errors import LikewiseError, LikewiseWarning
 from likewise.files import NOT_WRITTEN
 
@@ -83,7 +85,23 @@ def main() -> None:
     """
 
 
-for verb in (score, explain, encode, calibrate, export, inspect, models, evaluate, reproduce, data, demo):
+_VERBS = (
+    score,
+    explain,
+    encode,
+    calibrate,
+    export,
+    inspect,
+    models,
+    evaluate,
+    train,
+    negatives,
+    reproduce,
+    data,
+    demo,
+)
+
+for verb in _VERBS:
     main.add_command(verb)
 
 

@@ -52,12 +52,12 @@ TEXT = _Text()
 
 
 def model_options(verb: Callable[..., Any], *, multiple: bool = False) -> Callable[..., Any]:
-    """--model, --revision, --pooling, --device, --dtype; with `multiple` --model may be given several times."""
+    """--model, --revision, --pooling, --device, --precision; with `multiple` --model may be given several times."""
     for option in (
         click.option(
-            "--dtype",
-            type=click.Choice(["float32", "bfloat16", "float16"]),
-            help="Precision of the backbone.",
+            "--precision",
+            type=click.Choice(["float32", "bfloat16", "float16", "int8", "int8+", "fast"]),
+            help="Of the model's products; fast is the quickest that the processor has.  [default: float32]",
         ),
         click.option("--device", help="Such as cpu or cuda:0; by default the first GPU, if there is one."),
         click.option("--pooling", help="For a checkpoint that does not say: mean, cls, max … or none."),

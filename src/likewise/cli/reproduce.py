@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from likewise.evaluation.reproduce import Reproduction
-    from likewise.model import Model
+    from likewise.model import CrossEncoder, Model
 
 __all__ = ["reproduce"]
 
@@ -59,6 +59,7 @@ class _Models:
 @click.option("--data", "folder", type=click.Path(path_type=Path), help="Folder of all data sets.")
 @click.option("-m", "--model", "names", multiple=True, help="Folder or hub name.  [default: all-MiniLM-L6-v2]")
 @click.option("--pooling", "poolings", multiple=True, help="For plain checkpoints: mean, cls …; each gives a row.")
+@click.option("--cross-encoder", "cross_encoders", multiple=True, help="Folder of one, for sbert-table2.")
 @click.option("--device", help="Such as cpu or cuda:0; by default the first GPU, if there is one.")
 @click.option("--word-vectors", type=click.Path(path_type=Path), help="word2vec or GloVe text file, for its baselines.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object in place of the table.")
@@ -69,6 +70,7 @@ def reproduce(
     folder: Path | None,
     names: tuple[str, ...],
     poolings: tuple[str, ...],
+    cross_encoders: tuple[str, ...],
     device: str | None,
     word_vectors: Path | None,
     as_json: bool,
@@ -81,7 +83,13 @@ def reproduce(
     """
     from likewise.evaluation import reproduce as room
 
-    request = room.Request(_Models(names, poolings, {"device": device}), folder, size, word_vectors)
+    request = room.Request(
+        _Models(names, poolings, {"device": device}),
+        data=folder,
+        size=size,
+        cross_encoders=_cross_encoders(cross_encoders, device),
+        word_vectors=word_vectors,
+    )
     found = room.reproduce(name, request)
     if as_json:
         print_json(asdict(found))
@@ -96,6 +104,13 @@ def reproduce(
     stream = console.file
     assert isinstance(stream, io.StringIO)
     sys.stdout.write("\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n")
+
+
+def _cross_encoders(names: Sequence[str], device: str | None) -> Iterator[CrossEncoder]:
+    for name in names:
+        from likewise.model import CrossEncoder
+
+        yield CrossEncoder.load(name, device=device)
 
 
 def _show(found: Reproduction, console: Console) -> None:

@@ -73,7 +73,7 @@ def evaluate_arguments(
     topics: dict[str, list[ScoredPair]] = {}
     for pair in pairs:
         topics.setdefault(pair.topic, []).append(ScoredPair(pair.a, pair.b, pair.gold))
-    return evaluate_sts(model, {task: topics}, similarities, n_resamples=n_resamples, progress=progress)
+    return evaluate_sts(model, {task: topics or {"all": []}}, similarities, n_resamples=n_resamples, progress=progress)
 
 
 def folds(pairs: Sequence[ArgumentPair], n: int = 10, seed: int = 0) -> list[Split]:

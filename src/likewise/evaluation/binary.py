@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from likewise.data import BinaryPair
+from likewise.data import BinaryPair, ScoredPair
 from likewise.errors import InputError
 from likewise.evaluation.measures import Embedder, Measure
 from likewise.evaluation.pair_scores import score_pairs
@@ -22,6 +22,7 @@ from likewise.evaluation.statistics import (
     mcnemar,
     resample_counts,
 )
+from likewise.evaluation.sts import SystemScores, TaskScores
 from likewise.similarity import Similarity, by_name
 
 __all__ = ["BinaryScores", "Operating", "evaluate_binary", "operate", "score_binary"]
@@ -117,6 +118,12 @@ class BinaryScores:
             if cut is not None:
                 measures.append(Measure(*place, metric, cut, len(self.pairs)))
         return measures
+
+    def as_scored(self) -> SystemScores:
+        """The same with gold 1 for pairs that are the same and 0 for others, for `worst_pairs`."""
+        pairs = [ScoredPair(pair.a, pair.b, float(pair.same)) for pair in self.pairs]
+        task = TaskScores(self.task, {"all": slice(0, len(pairs))}, pairs, self.scores)
+        return SystemScores(self.model, self.similarity, [task], self.n_resamples, self.seed)
 
     def compare(self, first: BinaryScores) -> list[Comparison]:
         """This system minus `first`: intervals by a paired bootstrap; p values for accuracy by McNemar's test.

@@ -20,7 +20,7 @@ from jaxtyping import Float
 
 from likewise.data import ChunkAlignment, ChunkedPair, ChunkedText
 from likewise.errors import InputError
-from likewise.evaluation.ists_f1 import alignment_f1, resampled_f1, strong_alignments
+from likewise.evaluation.ists_f1 import alignment_sums, f1_values, resampled_f1, strong_alignments
 from likewise.evaluation.measures import Measure
 from likewise.evaluation.statistics import Comparison, compare_resamples, interval_of
 from likewise.explain import roll_up
@@ -141,7 +141,9 @@ class SystemAlignments:
         """
         if list(self.pairs) != list(first.pairs):
             raise InputError("the two systems did not align the same sentence pairs, so that they cannot be compared")
-        names = f"{first.model} {first.similarity}", f"{self.model} {self.similarity}"
+        names = first.similarity, self.similarity
+        if self.model != first.model:
+            names = f"{first.model}, {first.similarity}", f"{self.model}, {self.similarity}"
         (before, draws), (now, other) = first._f1["paper"], self._f1["paper"]
         place = "iSTS", self.subset, "alignment_f1", *names
         if before is None or now is None:
@@ -154,8 +156,8 @@ class SystemAlignments:
     def _f1(self) -> dict[str, tuple[float | None, Float[np.ndarray, " resamples"]]]:
         """Variant → alignment F1, and the same of resamples."""
         gold = strong_alignments(self.pairs)
-        aligned = {variant: self.aligned(variant) for variant in VARIANTS}
-        return {name: (alignment_f1(gold, own).alignment, resampled_f1(gold, own)) for name, own in aligned.items()}
+        sums = {variant: alignment_sums(gold, self.aligned(variant)) for variant in VARIANTS}
+        return {variant: (f1_values(own).alignment, resampled_f1(own)) for variant, own in sums.items()}
 
 
 def chunk_tables(

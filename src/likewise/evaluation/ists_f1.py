@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,10 +13,12 @@ from likewise.data import ChunkAlignment, ChunkedPair
 from likewise.errors import InputError
 from likewise.evaluation.statistics import RESAMPLES
 
-__all__ = ["AlignmentF1", "alignment_f1", "resampled_f1", "strong_alignments"]
+__all__ = ["AlignmentF1", "alignment_f1", "alignment_sums", "f1_values", "resampled_f1", "strong_alignments"]
 
 _PUNCTUATION = frozenset(".,:'`?;\"-")
 """A word made only of these is left out, as the official scorer does."""
+
+_N_CREDITS = 4
 
 _WordPairs = dict[tuple[int, int], ChunkAlignment]
 
@@ -62,28 +64,59 @@ def alignment_f1(gold: Sequence[ChunkedPair], system: Sequence[ChunkedPair]) -> 
     Source:
         Agirre et al. 2016, SemEval-2016 task 2; Melamed 1998 for the weights.
     """
-    return AlignmentF1(*(_value(_f1(_sums(gold, system).sum(axis=0), one)) for one in range(len(_CREDITS))))
+    return f1_values(alignment_sums(gold, system))
 
 
-def resampled_f1(
-    gold: Sequence[ChunkedPair], system: Sequence[ChunkedPair], *, resamples: int = RESAMPLES, seed: int = 0
-) -> Float[np.ndarray, " resamples"]:
-    """The alignment F1 on resamples of the sentence pairs; NaN where a resample's gold aligns nothing.
+def alignment_sums(gold: Sequence[ChunkedPair], system: Sequence[ChunkedPair]) -> Float[np.ndarray, "pairs sums"]:
+    """What the four values are made of, for each sentence pair of the gold, so that they can be resampled.
 
-    Equal seeds give equal resamples of a gold, so that systems can be compared in pairs.
-
-    Args:
-        gold: What people aligned.
-        system: What was aligned by what is measured.
-        resamples: How many.
-        seed: Of the random numbers.
+    Returns:
+        What the gold and the system weigh; then the shared weights of the four credits, by the system's fan-outs for
+        the precision and by the gold's for the recall.
 
     Raises:
         InputError: As `alignment_f1`.
     """
-    sums = _sums(gold, system)
+    own, others = _by_id(gold, "gold"), _by_id(system, "system")
+    unknown = sorted(set(others) - set(own))
+    if unknown:
+        raise InputError(
+            f"the system aligns sentence pair {unknown[0]}, which the gold does not have; are the files of one set?"
+        )
+    sums = np.zeros((len(own), 2 + 2 * _N_CREDITS))
+    for row, (number, pair) in zip(sums, own.items(), strict=True):
+        other = others.get(number)
+        if other is not None and (pair.left.words, pair.right.words) != (other.left.words, other.right.words):
+            raise InputError(
+                f"sentence pair {number} has other words in the system than in the gold, so that word numbers cannot "
+                "be compared; are the files of one set?"
+            )
+        row[:] = _sums_of(_word_pairs(pair), {} if other is None else _word_pairs(other))
+    return sums
+
+
+def f1_values(sums: Float[np.ndarray, "pairs sums"]) -> AlignmentF1:
+    """The four values over all sentence pairs, from `alignment_sums`."""
+    values = [float(_f1(sums.sum(axis=0), credit)) for credit in range(_N_CREDITS)]
+    return AlignmentF1(*(None if np.isnan(value) else value for value in values))
+
+
+def resampled_f1(
+    sums: Float[np.ndarray, "pairs sums"], *, resamples: int = RESAMPLES, seed: int = 0
+) -> Float[np.ndarray, " resamples"]:
+    """The alignment F1 on resamples of the sentence pairs; NaN where a resample's gold aligns nothing.
+
+    Equal seeds give equal resamples, so that systems can be compared in pairs.
+
+    Args:
+        sums: From `alignment_sums`.
+        resamples: How many.
+        seed: Of the random numbers.
+    """
     n = len(sums)
-    counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / max(n, 1)), resamples)
+    if not n:
+        return np.full(resamples, np.nan)
+    counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), resamples)
     return _f1(counts @ sums, 0)
 
 
@@ -121,65 +154,29 @@ def _weights(pairs: _WordPairs) -> dict[tuple[int, int], float]:
     return {(i, j): 1 / max(left[i], right[j]) for i, j in pairs}
 
 
-def _sums(gold: Sequence[ChunkedPair], system: Sequence[ChunkedPair]) -> Float[np.ndarray, "pairs sums"]:
-    """For each sentence pair of the gold: what gold and system weigh, then the shared weights of every credit.
-
-    The shared weights stand twice: by the system's fan-outs for the precision, then by the gold's for the recall.
-    """
-    own, others = _by_id(gold, "gold"), _by_id(system, "system")
-    unknown = sorted(set(others) - set(own))
-    if unknown:
-        raise InputError(
-            f"the system aligns sentence pair {unknown[0]}, which the gold does not have; are the files of one set?"
-        )
-    sums = np.zeros((len(own), 2 + 2 * len(_CREDITS)))
-    for row, (number, pair) in zip(sums, own.items(), strict=True):
-        other = others.get(number)
-        if other is not None and (pair.left.words, pair.right.words) != (other.left.words, other.right.words):
-            raise InputError(
-                f"sentence pair {number} has other words in the system than in the gold, so that word numbers cannot "
-                "be compared; are the files of one set?"
-            )
-        row[:] = _sums_of(_word_pairs(pair), {} if other is None else _word_pairs(other))
-    return sums
-
-
-def _sums_of(gold: _WordPairs, system: _WordPairs) -> Float[np.ndarray, " sums"]:
+def _sums_of(gold: _WordPairs, system: _WordPairs) -> list[float]:
     in_gold, in_system = _weights(gold), _weights(system)
-    shared = np.zeros((2, len(_CREDITS)))
+    by_system, by_gold = [0.0] * _N_CREDITS, [0.0] * _N_CREDITS
     for words in gold.keys() & system.keys():
-        credit = np.asarray([worth(gold[words], system[words]) for worth in _CREDITS])
-        shared += np.outer((in_system[words], in_gold[words]), credit)
-    return np.concatenate([[sum(in_gold.values()), sum(in_system.values())], shared.reshape(-1)])
+        for at, worth in enumerate(_credits(gold[words], system[words])):
+            by_system[at] += worth * in_system[words]
+            by_gold[at] += worth * in_gold[words]
+    return [sum(in_gold.values()), sum(in_system.values()), *by_system, *by_gold]
 
 
-def _kind_credit(gold: ChunkAlignment, system: ChunkAlignment) -> float:
+def _credits(gold: ChunkAlignment, system: ChunkAlignment) -> tuple[float, float, float, float]:
+    """What an aligned pair of words is worth in each of the four values."""
     tags, others = set(gold.kind.split("_")), set(system.kind.split("_"))
-    return len(tags & others) / len(tags | others)
-
-
-def _score_credit(gold: ChunkAlignment, system: ChunkAlignment) -> float:
-    return 1 - abs((gold.score or 0) - (system.score or 0)) / 5
-
-
-_CREDITS: tuple[Callable[[ChunkAlignment, ChunkAlignment], float], ...] = (
-    lambda gold, system: 1.0,
-    _kind_credit,
-    _score_credit,
-    lambda gold, system: _kind_credit(gold, system) * _score_credit(gold, system),
-)
-"""What an aligned pair of words is worth in each of the four values."""
+    kind = len(tags & others) / len(tags | others)
+    score = 1 - abs((gold.score or 0) - (system.score or 0)) / 5
+    return 1.0, kind, score, kind * score
 
 
 def _f1(totals: Float[np.ndarray, "*some sums"], credit: int) -> Float[np.ndarray, "*some"]:
     """NaN where the gold aligns nothing."""
     in_gold, in_system = totals[..., 0], totals[..., 1]
-    by_system, by_gold = totals[..., 2 + credit], totals[..., 2 + len(_CREDITS) + credit]
+    by_system, by_gold = totals[..., 2 + credit], totals[..., 2 + _N_CREDITS + credit]
     with np.errstate(invalid="ignore"):
         precision, recall = np.where(in_system > 0, by_system / in_system, 0), by_gold / in_gold
         f1 = np.where(precision + recall > 0, 2 * precision * recall / (precision + recall), 0)
     return np.where(in_gold > 0, f1, np.nan)
-
-
-def _value(f1: Float[np.ndarray, ""]) -> float | None:
-    return None if np.isnan(f1) else float(f1)

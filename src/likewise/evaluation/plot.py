@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from html import escape
 
 from likewise.evaluation.measures import Measure
@@ -20,10 +21,12 @@ _WIDTH, _LEFT, _RIGHT, _TOP, _ROW = 1000, 130, 24, 6, 15
 def interval_plot(grid: Grid) -> str:
     """One band a column of the grid, one dot a row with its 95 % interval as a line; "" if there is nothing to draw.
 
-    The same numbers stand in the table, so that the picture is not the only way to read them.
+    Of several metrics those with an interval are drawn, if they have one scale. The same numbers stand in the table,
+    so that the picture is not the only way to read them.
     """
+    grid = _drawable(grid)
     drawn = [cell for row in grid.cells for cell in row if isinstance(cell, Measure) and cell.value is not None]
-    if not drawn or len({cell.metric for cell in drawn}) > 1:
+    if not drawn or len({grid.digits.get(cell.metric, 2) for cell in drawn}) > 1:
         return ""
     ends = [end for cell in drawn for end in (cell.value, cell.low, cell.high) if end is not None]
     ticks = _ticks(min(ends), max(ends))
@@ -54,6 +57,17 @@ def interval_plot(grid: Grid) -> str:
         f'<figure><svg class="plot" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(title)}">'
         f"{''.join(parts)}</svg></figure>"
     )
+
+
+def _drawable(grid: Grid) -> Grid:
+    """All columns of one metric; of several metrics those columns that have an interval."""
+    cells = [cell for row in grid.cells for cell in row if cell is not None]
+    if len({cell.metric for cell in cells}) < 2:
+        return grid
+    columns = range(len(grid.columns))
+    kept = [j for j in columns if any(row[j] is not None and row[j].low is not None for row in grid.cells)]
+    rows = tuple(tuple(row[j] for j in kept) for row in grid.cells)
+    return replace(grid, columns=tuple(grid.columns[j] for j in kept), cells=rows)
 
 
 def _mark(cell: Measure, x: Callable[[float], str], y: float, colour: int, label: str) -> str:

@@ -5,7 +5,7 @@ Nothing is fetched: style, script and pictures stand in the page, and its policy
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -14,7 +14,7 @@ from likewise.evaluation.measures import Measure
 from likewise.evaluation.plot import COLOURS, interval_plot
 from likewise.evaluation.slices import WorstPair
 from likewise.evaluation.statistics import Comparison
-from likewise.evaluation.tables import Grid, Results, grids, number, p_value, short_names
+from likewise.evaluation.tables import Grid, Results, decimals, grids, number, p_value, short_names
 
 __all__ = ["to_page"]
 
@@ -30,12 +30,13 @@ def to_page(results: Results) -> str:
     Args:
         results: What was found. Parts that are empty are left out.
     """
+    digits = decimals(results.measures)
     sections = [
-        ("overview", "Overview", _overview(results)),
-        ("differences", "Differences", _differences(results.comparisons)),
-        ("slices", "Kinds of pairs", _slices(results.slices)),
+        ("overview", "Overview", _overview(results, digits)),
+        ("differences", "Differences", _differences(results.comparisons, digits)),
+        ("slices", "Kinds of pairs", _slices(results.slices, digits)),
         ("worst", "Pairs placed most wrongly", _worst(results.worst)),
-        ("all", "Every number", _every(results.measures)),
+        ("all", "Every number", _every(results.measures, digits)),
     ]
     kept = [(anchor, head, body) for anchor, head, body in sections if body]
     links = "".join(f'<a href="#{anchor}">{escape(head)}</a>' for anchor, head, _ in kept)
@@ -63,9 +64,9 @@ def _summary(results: Results) -> str:
     return " · ".join(f"{n:,} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
 
 
-def _overview(results: Results) -> str:
+def _overview(results: Results, digits: Mapping[str, int]) -> str:
     parts = []
-    for grid in grids(results.measures):
+    for grid in grids(results.measures, digits):
         plot = interval_plot(grid)
         legend = _legend(grid) if plot else ""
         parts.append(f"<h3>{_text(grid.title)}</h3>{_grid(grid)}{legend}{plot}")
@@ -87,32 +88,32 @@ def _legend(grid: Grid) -> str:
 
 def _grid(grid: Grid) -> str:
     best = grid.best()
-    every = [cell for row in grid.cells for cell in row]
     heads = [(name, True) for name in grid.corner] + [(name, False) for name in grid.columns]
     rows = []
     for i, (labels, row) in enumerate(zip(grid.labels, grid.cells, strict=True)):
         names = "".join(f'<th scope="row" class="text">{_text(label)}</th>' for label in labels)
         cells = "".join(
-            _cell(cell if isinstance(cell, Measure) else None, every, (i, j) in best) for j, cell in enumerate(row)
+            _cell(cell if isinstance(cell, Measure) else None, grid.digits, (i, j) in best)
+            for j, cell in enumerate(row)
         )
         rows.append(f"<tr>{names}{cells}</tr>")
     return _table(grid.title, heads, rows)
 
 
-def _cell(cell: Measure | None, beside: Iterable[Measure | Comparison | None], best: bool) -> str:
+def _cell(cell: Measure | None, digits: Mapping[str, int], best: bool) -> str:
     if cell is None:
         return '<td data-value=""></td>'
     if cell.value is None:
         return f'<td data-value="" class="none" title="{_text(cell.reason or "")}">–</td>'
-    value, interval = number(cell, beside).partition(" ")[0], ""
+    value, interval = number(cell, digits).partition(" ")[0], ""
     if cell.low is not None and cell.high is not None:
-        digits = len(value.partition(".")[2])
-        interval = f"<small>{cell.low:.{digits}f} to {cell.high:.{digits}f}</small>"
+        places = digits.get(cell.metric, 2)
+        interval = f"<small>{cell.low:.{places}f} to {cell.high:.{places}f}</small>"
     kind = ' class="best"' if best else ""
     return f'<td data-value="{cell.value!r}"{kind} title="n = {cell.n:,}">{value}{interval}</td>'
 
 
-def _differences(comparisons: Sequence[Comparison]) -> str:
+def _differences(comparisons: Sequence[Comparison], digits: Mapping[str, int]) -> str:
     if not comparisons:
         return ""
     heads = [("task", True), ("subset", True), ("metric", True), ("second", True), ("first", True)]
@@ -122,28 +123,29 @@ def _differences(comparisons: Sequence[Comparison]) -> str:
         names = "".join(f'<td class="text">{_text(name)}</td>' for name in (one.task, one.subset, one.metric))
         names += "".join(f'<td class="text name">{_text(name)}</td>' for name in (one.second, one.first))
         sure = one.p_value is not None and one.p_value < _SURE
-        rows.append(f"<tr{' class=sure' if sure else ''}>{names}{_difference(one)}<td>{one.n}</td></tr>")
+        numbers = _difference(one, digits.get(one.metric, 2))
+        rows.append(f"<tr{' class=sure' if sure else ''}>{names}{numbers}<td>{one.n}</td></tr>")
     tests = ", ".join(dict.fromkeys(one.test for one in comparisons))
     note = f"Bold: p below {_SURE} ({tests}), not corrected for the number of tests."
     table = _table("Differences", heads, rows, "differences-table")
     return f'{_filter("differences-table")}{table}<p class="soft">{note}</p>'
 
 
-def _difference(one: Comparison) -> str:
+def _difference(one: Comparison, places: int) -> str:
     if one.difference is None:
         return (
             f'<td data-value="" class="none" title="{_text(one.reason or "")}">–</td>' + '<td data-value=""></td>' * 2
         )
     interval = '<td data-value=""></td>'
     if one.low is not None and one.high is not None:
-        interval = f'<td data-value="{one.low!r}">{one.low:+.2f} to {one.high:+.2f}</td>'
+        interval = f'<td data-value="{one.low!r}">{one.low:+.{places}f} to {one.high:+.{places}f}</td>'
     chance = '<td data-value=""></td>'
     if one.p_value is not None:
         chance = f'<td data-value="{one.p_value!r}">{p_value(one.p_value)}</td>'
-    return f'<td data-value="{one.difference!r}">{one.difference:+.2f}</td>{interval}{chance}'
+    return f'<td data-value="{one.difference!r}">{one.difference:+.{places}f}</td>{interval}{chance}'
 
 
-def _slices(slices: Sequence[Measure]) -> str:
+def _slices(slices: Sequence[Measure], digits: Mapping[str, int]) -> str:
     if not slices:
         return ""
     metric = slices[0].metric
@@ -159,7 +161,7 @@ def _slices(slices: Sequence[Measure]) -> str:
         cells = [found.get((task, subset, *system)) for system in systems]
         n = next(cell.n for cell in cells if cell is not None)
         names = (f'<th scope="row" class="text">{_text(name)}</th>' for name in ([task] if several else []) + [subset])
-        rows.append(f"<tr>{''.join(names)}<td>{n}</td>{''.join(_cell(cell, shown, False) for cell in cells)}</tr>")
+        rows.append(f"<tr>{''.join(names)}<td>{n}</td>{''.join(_cell(cell, digits, False) for cell in cells)}</tr>")
     note = (
         f"{escape(metric)} within each kind. Compare systems on one kind, not one system on two: a kind whose gold "
         "values lie closer together gives lower correlations."
@@ -191,23 +193,23 @@ def _worst(worst: Sequence[WorstPair]) -> str:
     return note + "".join(parts) if parts else ""
 
 
-def _every(measures: Sequence[Measure]) -> str:
+def _every(measures: Sequence[Measure], digits: Mapping[str, int]) -> str:
     if not measures:
         return "<p>Nothing was measured.</p>"
     names = ("task", "subset", "model", "similarity", "metric")
-    heads = [*((name, True) for name in names), ("value", False), ("n", False), ("why none", True)]
+    why = any(one.reason for one in measures)
+    heads = [*((name, True) for name in names), ("value", False), ("n", False), *([("why none", True)] if why else [])]
     rows = []
     for one in measures:
         texts = "".join(f'<td class="text">{_text(str(getattr(one, name)))}</td>' for name in names)
-        alike = [other for other in measures if other.metric == one.metric] if one.value is not None else []
-        reason = f'<td class="text long">{_text(one.reason or "")}</td>'
-        rows.append(f"<tr>{texts}{_cell(one, alike, False)}<td>{one.n}</td>{reason}</tr>")
+        reason = f'<td class="text long">{_text(one.reason or "")}</td>' if why else ""
+        rows.append(f"<tr>{texts}{_cell(one, digits, False)}<td>{one.n}</td>{reason}</tr>")
     return _filter("all-table") + _table("Every number", heads, rows, "all-table")
 
 
 def _table(name: str, heads: Sequence[tuple[str, bool]], rows: Sequence[str], anchor: str = "") -> str:
     head = "".join(
-        f'<th scope="col"{" class=text" if text else ""}><button type="button">{_text(label)}</button></th>'
+        f'<th scope="col"{" class=text" if text else ""}><button type="button">{_breakable(label)}</button></th>'
         for label, text in heads
     )
     mark = f' id="{anchor}"' if anchor else ""
@@ -222,6 +224,10 @@ def _filter(table: str) -> str:
         f'<label class="filter">Show rows with <input type="search" data-table="{table}" '
         'placeholder="such as STS-b rcmd"></label>'
     )
+
+
+def _breakable(text: str) -> str:
+    return _text(text).replace("_", "_<wbr>")
 
 
 def _text(text: str) -> str:

@@ -25,7 +25,7 @@ from likewise.types import Embeddings
 __all__ = ["evaluate_retrieval", "search_scores"]
 
 _DOCUMENTS = 1_024
-"""Documents whose vectors are held at a time; a block of token vectors may be a gigabyte for long ones."""
+"""Documents whose token vectors are held at a time; half a gigabyte for long ones."""
 
 
 def evaluate_retrieval(
@@ -90,7 +90,7 @@ def search_scores(
     *,
     progress: bool | None = None,
 ) -> Float[np.ndarray, "queries documents"]:
-    """Every query against every document, float32; the vectors of a block of documents are held at a time.
+    """Every query against every document, float32; token vectors are held for a block of documents at a time.
 
     Args:
         model: What turns texts into vectors.
@@ -103,19 +103,17 @@ def search_scores(
         InputError: The model cannot serve the similarity, or gives NaN.
     """
     similarity = by_name(similarity)
-
-    def vectors(texts: Sequence[str]) -> Embeddings:
-        if similarity.needs_tokens:
-            return model.embed(texts, progress=progress)
-        return Embeddings.from_pooled(np.asarray(model.encode(texts, progress=progress)))
-
+    if not queries or not documents:
+        return np.empty((len(queries), len(documents)), np.float32)
+    if not similarity.needs_tokens:
+        sides = (np.asarray(model.encode(texts, progress=progress)) for texts in (queries, documents))
+        left, right = map(Embeddings.from_pooled, sides)
+        return np.asarray(similarity.matrix(left, right), np.float32)
     scores = np.empty((len(queries), len(documents)), np.float32)
-    if not scores.size:
-        return scores
-    left = vectors(queries)
+    left = model.embed(queries, progress=progress)
     for start in range(0, len(documents), _DOCUMENTS):
         block = documents[start : start + _DOCUMENTS]
-        scores[:, start : start + len(block)] = similarity.matrix(left, vectors(block))
+        scores[:, start : start + len(block)] = similarity.matrix(left, model.embed(block, progress=progress))
     return scores
 
 

@@ -16,6 +16,7 @@ from likewise.errors import InputError
 from likewise.evaluation.measures import Measure
 
 __all__ = [
+    "RESAMPLES",
     "STATISTICS",
     "Comparison",
     "best",

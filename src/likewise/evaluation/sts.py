@@ -28,6 +28,7 @@ from likewise.similarity import Similarity, by_name
 
 __all__ = [
     "AVERAGE",
+    "METRICS",
     "Correlation",
     "SystemScores",
     "TaskScores",

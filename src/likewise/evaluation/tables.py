@@ -24,6 +24,7 @@ from likewise.files import atomic_file
 __all__ = [
     "Grid",
     "Results",
+    "decimals",
     "grids",
     "number",
     "p_value",
@@ -74,11 +75,12 @@ class Grid:
     """Labels of each row."""
     cells: tuple[tuple[Entry | None, ...], ...]
     """The numbers of each row; None where there is none."""
+    digits: Mapping[str, int]
+    """Metric → decimals that are printed."""
 
     def printed(self) -> list[list[str]]:
-        """Each number as text, those of one metric with the same decimals."""
-        every = [cell for row in self.cells for cell in row if cell is not None]
-        return [[number(cell, every) for cell in row] for row in self.cells]
+        """Each number as text; see `number`."""
+        return [[number(cell, self.digits) for cell in row] for row in self.cells]
 
     def best(self) -> set[tuple[int, int]]:
         """Places (row, column) of the best of each task, subset and metric, where several systems have a value."""
@@ -100,45 +102,51 @@ class Grid:
         return [f"{place}: {reason}" for reason, place in found.items()]
 
 
-def grids(entries: Sequence[Entry], *, every_subset: bool = False) -> list[Grid]:
+def decimals(measures: Sequence[Measure]) -> dict[str, int]:
+    """Metric → decimals that tables print: two, or four where all values are between -1 and 1."""
+    largest: dict[str, float] = {}
+    for one in measures:
+        largest[one.metric] = max(largest.get(one.metric, 0.0), abs(one.value or 0.0))
+    return {metric: 4 if value <= 1 else 2 for metric, value in largest.items()}
+
+
+def grids(entries: Sequence[Entry], digits: Mapping[str, int], *, every_subset: bool = False) -> list[Grid]:
     """The numbers as tables: one a metric with a column a task, or for a single task one with a column a metric.
 
     Args:
         entries: Measures, or comparisons.
+        digits: Of the measures; see `decimals`.
         every_subset: Show every subset, one table a task; otherwise "all" stands for a task that has it.
     """
     if every_subset:
         tasks = dict.fromkeys(one.task for one in entries)
         parts = [(task, [one for one in entries if one.task == task]) for task in tasks]
-        return [grid for task, part in parts for grid in _by_metric(part, f"{task}, ")]
+        return [grid for task, part in parts for grid in _by_metric(part, f"{task}, ", digits)]
     whole = {one.task for one in entries if one.subset == "all"}
     shown = [one for one in entries if one.subset == "all" or one.task not in whole]
     if len({(one.task, one.subset) for one in shown}) > 1:
-        return _by_metric(shown, "")
+        return _by_metric(shown, "", digits)
     if not shown:
         return []
-    return [_grid(f"{_place(shown[0], True)} (n = {shown[0].n:,})", shown, lambda one: one.metric)]
+    return [_grid(f"{_place(shown[0], True)} (n = {shown[0].n:,})", shown, lambda one: one.metric, digits)]
 
 
-def number(entry: Entry | None, beside: Iterable[Entry | None] = ()) -> str:
+def number(entry: Entry | None, digits: Mapping[str, int]) -> str:
     """A value with the half width of its interval, such as `72.37 ±1.84`; for a comparison its p value, too.
 
     Args:
         entry: The measure or comparison; "–" if it has no value, nothing if it is None.
-        beside: Others of the same table: those of one metric have the same decimals, two, or four if all values
-            are between -1 and 1.
+        digits: Metric → decimals.
     """
     if entry is None:
         return ""
-    value = _value(entry)
+    value, places = _value(entry), digits.get(entry.metric, 2)
     if value is None:
         return "–"
-    alike = [_value(one) for one in (*beside, entry) if one is not None and one.metric == entry.metric]
-    digits = 4 if max(abs(one) for one in alike if one is not None) <= 1 and isinstance(entry, Measure) else 2
-    spread = "" if entry.low is None or entry.high is None else f" ±{(entry.high - entry.low) / 2:.{digits}f}"
+    spread = "" if entry.low is None or entry.high is None else f" ±{(entry.high - entry.low) / 2:.{places}f}"
     if isinstance(entry, Measure):
-        return f"{value:.{digits}f}{spread}"
-    return f"{value:+.{digits}f}{spread}" + ("" if entry.p_value is None else f" p={p_value(entry.p_value)}")
+        return f"{value:.{places}f}{spread}"
+    return f"{value:+.{places}f}{spread}" + ("" if entry.p_value is None else f" p={p_value(entry.p_value)}")
 
 
 def p_value(value: float) -> str:
@@ -215,15 +223,16 @@ def write_csv(measures: Sequence[Measure], path: Path, *, append: bool = False) 
 
 def to_latex(results: Results) -> str:
     """The grids as `tabular`s for the package booktabs, the best of each column bold; every text is escaped."""
-    tables = [_latex(grid) for grid in (*grids(results.measures), *grids(results.comparisons))]
+    digits = decimals(results.measures)
+    tables = [_latex(grid) for grid in (*grids(results.measures, digits), *grids(results.comparisons, digits))]
     return f"% {_one_line(results.title)}; needs \\usepackage{{booktabs}}\n" + "\n".join(tables)
 
 
-def _by_metric(entries: Sequence[Entry], before: str) -> list[Grid]:
+def _by_metric(entries: Sequence[Entry], before: str, digits: Mapping[str, int]) -> list[Grid]:
     several = len({one.task for one in entries}) > 1
     metrics = dict.fromkeys(one.metric for one in entries)
     parts = [(metric, [one for one in entries if one.metric == metric]) for metric in metrics]
-    return [_grid(f"{before}{metric}", part, lambda one: _place(one, several)) for metric, part in parts]
+    return [_grid(f"{before}{metric}", part, lambda one: _place(one, several), digits) for metric, part in parts]
 
 
 def _place(entry: Entry, with_task: bool) -> str:
@@ -232,7 +241,7 @@ def _place(entry: Entry, with_task: bool) -> str:
     return entry.task if entry.subset == "all" else f"{entry.task} {entry.subset}"
 
 
-def _grid(title: str, entries: Sequence[Entry], column: Callable[[Entry], str]) -> Grid:
+def _grid(title: str, entries: Sequence[Entry], column: Callable[[Entry], str], digits: Mapping[str, int]) -> Grid:
     columns = tuple(dict.fromkeys(column(one) for one in entries))
     short = short_names(one.model for one in entries if isinstance(one, Measure))
     found = {(_labels(one, short), column(one)): one for one in entries}
@@ -242,7 +251,7 @@ def _grid(title: str, entries: Sequence[Entry], column: Callable[[Entry], str]) 
     if isinstance(entries[0], Measure):
         compared = any(similarity for _, similarity in labels)
         corner = ("model", "similarity") if compared else ("model",)
-    return Grid(title, corner, columns, tuple(label[: len(corner)] for label in labels), cells)
+    return Grid(title, corner, columns, tuple(label[: len(corner)] for label in labels), cells, digits)
 
 
 def _labels(entry: Entry, short: Mapping[str, str]) -> tuple[str, ...]:

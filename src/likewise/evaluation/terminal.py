@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from likewise.evaluation.slices import WorstPair
-from likewise.evaluation.tables import Grid, Results, grids
+from likewise.evaluation.tables import Grid, Results, decimals, grids
 
 __all__ = ["print_results", "to_text"]
 
@@ -42,9 +42,10 @@ def to_text(results: Results, *, details: bool = False) -> str:
 
 def _parts(results: Results, colour: bool, details: bool) -> Iterator[RenderableType]:
     yield Text(results.title, "bold")
-    found = [*grids(results.measures), *grids(results.comparisons)[: None if details else 1]]
+    digits = decimals(results.measures)
+    found = [*grids(results.measures, digits), *grids(results.comparisons, digits)[: None if details else 1]]
     if details:
-        found += [*grids(results.measures, every_subset=True), *grids(results.slices, every_subset=True)]
+        found += grids(results.measures, digits, every_subset=True) + grids(results.slices, digits, every_subset=True)
     if not found:
         yield Text("nothing was measured")
     for grid in found:

@@ -30,8 +30,10 @@ try:
     import torch
 
     from likewise.model.cross_encoder_module import PairClassifier, Pairs, read_classifier
-except ImportError as error:
-    raise MissingExtraError(error.name or "torch", "train", "a cross-encoder") from error
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
+    raise MissingExtraError("torch", "train", "a cross-encoder") from error
 
 __all__ = ["ACTIVATIONS", "CrossEncoder", "Ranked"]
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from likewise.errors import InputError
 from likewise.types import Embeddings
 
-__all__ = ["MANY", "Objective", "numbers"]
+__all__ = ["MANY", "Objective", "check_classes", "check_scores", "numbers"]
 
 MANY = sys.maxsize
 """Most text columns of an objective that takes as many as there are."""
@@ -86,6 +86,41 @@ class Objective(nn.Module, ABC):
         if len({(len(side), side.dim) for side in sides}) > 1:
             shown = ", ".join(f"{len(side)} texts of dim {side.dim}" for side in sides)
             raise InputError(f"the columns of a batch differ: {shown}; give as many texts in each, from one encoder")
+
+
+def check_classes(labels: Any, n_classes: int) -> None:
+    """Labels are whole numbers from 0 to `n_classes - 1`, one a row.
+
+    Raises:
+        InputError: One is not; the first is named.
+    """
+    what = f"{n_classes} classes are numbered 0 to {n_classes - 1}"
+    found = numbers(labels, what)
+    if found.ndim != 1:
+        raise InputError(f"labels have shape {found.shape}; give one class a row")
+    bad = ((found < 0) | (found >= n_classes) | (found % 1 != 0)).nonzero()[0]
+    if len(bad):
+        raise InputError(
+            f"label {found[bad[0]]:g} of row {bad[0]} is no class: {what}; was the classifier made for another data "
+            "set, or are these scores, which are for regression?"
+        )
+
+
+def check_scores(labels: Any, low: float, high: float) -> None:
+    """Labels lie between `low` and `high`, one a row.
+
+    Raises:
+        InputError: One does not; the first is named.
+    """
+    found = numbers(labels, f"gold scores lie in [{low:g}, {high:g}]")
+    if found.ndim != 1:
+        raise InputError(f"labels have shape {found.shape}; give one gold score a row")
+    bad = ((found < low) | (found > high)).nonzero()[0]
+    if len(bad):
+        raise InputError(
+            f"label {found[bad[0]]:g} of row {bad[0]} is outside [{low:g}, {high:g}]; scores on another scale, such as "
+            "0 to 5, must be rescaled first (divide by 5)"
+        )
 
 
 def numbers(labels: Any, what: str) -> np.ndarray:

@@ -49,6 +49,10 @@ class Contrastive(Objective):
             raise InputError(f"temperature {temperature} is not above 0; 0.05 is usual for scores in [-1, 1]")
         self.similarity, self.temperature, self.gather = by_name(similarity), temperature, gather
 
+    def extra_repr(self) -> str:
+        """Its settings."""
+        return f"{self.similarity.name}, {self.temperature}, gather={self.gather}"
+
     def _loss(self, sides: Sequence[Embeddings], labels: Tensor | None) -> Tensor:
         if not self.similarity.needs_tokens:  # few numbers to gather, and each text is pooled once
             sides = [Embeddings.from_pooled(side.pooled()) for side in sides]

@@ -85,6 +85,10 @@ class MarginDistillation(Objective):
         if (found := numbers(labels, what)).ndim != 1:
             raise InputError(f"labels have shape {found.shape}; {what}")
 
+    def extra_repr(self) -> str:
+        """Its settings."""
+        return self.similarity.name
+
     def _loss(self, sides: Sequence[Embeddings], labels: Tensor | None) -> Tensor:
         assert labels is not None
         anchor, positive, negative = sides

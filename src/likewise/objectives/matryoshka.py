@@ -49,6 +49,10 @@ class Matryoshka(Objective):
         """As the objective that is wrapped."""
         self.objective.check(labels)
 
+    def extra_repr(self) -> str:
+        """Its settings."""
+        return f"{self.dims}, {self.weights}"
+
     def _loss(self, sides: Sequence[Embeddings], labels: Tensor | None) -> Tensor:
         if max(self.dims) > sides[0].dim:
             raise InputError(f"dims {list(self.dims)} for vectors of {sides[0].dim}; leave out what is longer")

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from likewise.errors import InputError
-from likewise.objectives.base import Objective, numbers
+from likewise.objectives.base import Objective, check_scores
 from likewise.similarity import Similarity, by_name
 from likewise.types import Embeddings
 
@@ -48,15 +48,11 @@ class Regression(Objective):
             InputError: One does not; the first is named.
         """
         super().check(labels)
-        found = numbers(labels, f"gold scores lie in [{self.low:g}, {self.high:g}]")
-        if found.ndim != 1:
-            raise InputError(f"labels have shape {found.shape}; give one gold score a row")
-        bad = ((found < self.low) | (found > self.high)).nonzero()[0]
-        if len(bad):
-            raise InputError(
-                f"label {found[bad[0]]:g} of row {bad[0]} is outside [{self.low:g}, {self.high:g}]; scores on another "
-                "scale, such as 0 to 5, must be rescaled first (divide by 5)"
-            )
+        check_scores(labels, self.low, self.high)
+
+    def extra_repr(self) -> str:
+        """Its settings."""
+        return f"{self.similarity.name}, {self.low}, {self.high}"
 
     def _loss(self, sides: Sequence[Embeddings], labels: Tensor | None) -> Tensor:
         assert labels is not None

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from likewise.errors import InputError
-from likewise.objectives.base import Objective, numbers
+from likewise.objectives.base import Objective, check_classes
 from likewise.types import Embeddings
 
 __all__ = ["CONCATENATIONS", "Softmax"]
@@ -79,16 +79,11 @@ class Softmax(Objective):
             InputError: One is not; the first is named.
         """
         super().check(labels)
-        what = f"{self.n_classes} classes are numbered 0 to {self.n_classes - 1}"
-        found = numbers(labels, what)
-        if found.ndim != 1:
-            raise InputError(f"labels have shape {found.shape}; give one class a row")
-        bad = ((found < 0) | (found >= self.n_classes) | (found % 1 != 0)).nonzero()[0]
-        if len(bad):
-            raise InputError(
-                f"label {found[bad[0]]:g} of row {bad[0]} is no class: {what}; was the objective made for another "
-                "data set, or are these scores, which are for Regression?"
-            )
+        check_classes(labels, self.n_classes)
+
+    def extra_repr(self) -> str:
+        """Its settings."""
+        return repr(self.concatenation)
 
     def _loss(self, sides: Sequence[Embeddings], labels: Tensor | None) -> Tensor:
         assert labels is not None

@@ -37,6 +37,10 @@ class Triplet(Objective):
             raise InputError(f"a margin of {margin} would reward a positive that is farther off; give 0 or more")
         self.margin, self.metric = margin, by_name(metric)
 
+    def extra_repr(self) -> str:
+        """Its settings."""
+        return f"{self.margin}, {self.metric.name}"
+
     def _loss(self, sides: Sequence[Embeddings], labels: Tensor | None) -> Tensor:
         anchor, positive, negative = sides
         gap = self.metric.score(anchor, negative) - self.metric.score(anchor, positive)

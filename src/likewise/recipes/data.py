@@ -1,7 +1,8 @@
-"""What a recipe trains on and is measured with, read below one data folder."""
+"""What a recipe trains on, read below one data folder."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +15,8 @@ from likewise.data import (
     NLI_LABELS,
     STS_SOURCES,
     ArgumentPair,
+    ScoredPair,
+    TextTriplet,
     drop_overlapping,
     nli_triplets,
     read_arguments,
@@ -28,13 +31,11 @@ from likewise.data import (
     read_stsb,
     section_triplets,
 )
-from likewise.errors import InputError
+from likewise.errors import DataError
+from likewise.evaluation.arguments import Split
 from likewise.recipes.recipe import DataPart
 
-__all__ = ["Counted", "examples_of", "read_arguments_part", "scaled"]
-
-_HIGHEST = {"BWS_corpus": 1.0, "UKP_ASPECT": 2.0}
-"""Highest gold of corpora of arguments other than AFS, whose is 5."""
+__all__ = ["Counted", "examples_of", "learned", "read_argument_pairs", "some_of"]
 
 _FULL_SCALE = 5.0
 """Highest gold of STS and AFS."""
@@ -58,6 +59,11 @@ class Counted:
     def __len__(self) -> int:
         return len(self.columns[0])
 
+    def describe(self) -> str:
+        """One line with the counts."""
+        dropped = f", {self.n_overlapping:,} of them dropped for overlap" if self.n_overlapping else ""
+        return f"{len(self):,} rows of {self.name} ({self.n_read:,} read{dropped})"
+
 
 def examples_of(part: DataPart, folder: Path, *, seed: int = 0) -> Counted:
     """The rows of a part of a recipe, without what overlaps with evaluation sets, cut to the limit.
@@ -69,34 +75,40 @@ def examples_of(part: DataPart, folder: Path, *, seed: int = 0) -> Counted:
 
     Raises:
         DataError: A file is missing or broken.
-        InputError: An unknown kind or evaluation set.
     """
-    if part.kind not in _KINDS:
-        raise InputError(f"unknown kind of data {part.kind!r}; known are {', '.join(_KINDS)}")
     read, columns_of = _KINDS[part.kind]
     found = read([folder / path for path in part.paths])
     kept: Sequence[Any] = found
     if part.without:
         kept = drop_overlapping(found, [one for name in part.without for one in _evaluation_set(folder, name)])
     n_overlapping = len(found) - len(kept)
-    if part.limit is not None and len(kept) > part.limit:
-        places = np.random.default_rng(seed).permutation(len(kept))[: part.limit]
-        kept = [kept[place] for place in sorted(places.tolist())]
-    columns, labels = columns_of(kept)
-    return Counted(f"{part.kind} of {', '.join(part.paths)}", columns, labels, len(found), n_overlapping)
+    columns, labels = columns_of(some_of(kept, part.limit, seed))
+    return Counted(_name(part), columns, labels, len(found), n_overlapping)
 
 
-def read_arguments_part(part: DataPart, folder: Path) -> list[ArgumentPair]:
+def learned(part: DataPart, folder: Path, split: Split, *, seed: int = 0) -> Counted:
+    """The arguments that a split learns from, cut to the limit."""
+    pairs = read_argument_pairs(part, folder)
+    kept = [pairs[place] for place in some_of(split.train, part.limit, seed)]
+    columns, labels = _argument_columns(kept)
+    return Counted(f"{_name(part)} without {split.name}", columns, labels, len(pairs), 0)
+
+
+def read_argument_pairs(part: DataPart, folder: Path) -> list[ArgumentPair]:
     """Arguments with their gold in 0 to 1."""
-    paths = [folder / path for path in part.paths]
-    return [
-        scaled(pair, _HIGHEST.get(path.stem, _FULL_SCALE)) for path in paths for pair in read_arguments(path)
-    ]
+    return _read_arguments([folder / path for path in part.paths])
 
 
-def scaled(pair: ArgumentPair, highest: float) -> ArgumentPair:
-    """The pair with its gold divided by the highest of its scale."""
-    return ArgumentPair(pair.topic, pair.a, pair.b, pair.gold / highest)
+def some_of(rows: Sequence[Any], limit: int | None, seed: int) -> list[Any]:
+    """At most `limit` rows, drawn by the seed, in their order."""
+    if limit is None or len(rows) <= limit:
+        return list(rows)
+    places = np.random.default_rng(seed).permutation(len(rows))[:limit]
+    return [rows[place] for place in sorted(places.tolist())]
+
+
+def _name(part: DataPart) -> str:
+    return f"{part.kind} of {', '.join(part.paths)}"
 
 
 # ------------------------------------------------------------------------------------------ kinds of data
@@ -105,7 +117,7 @@ _Read = Callable[[list[Path]], Sequence[Any]]
 _Columns = Callable[[Sequence[Any]], tuple[tuple[list[str], ...], "list[int] | list[float] | None"]]
 
 
-def _read_triplets(paths: list[Path]) -> list[Any]:
+def _read_nli_triplets(paths: list[Path]) -> list[TextTriplet]:
     """Triplets as files have them, and those that all labelled pairs together give."""
     ready = [path for path in paths if path.name == "nli_for_simcse.csv"]
     pairs = [pair for path in paths if path not in ready for pair in read_nli(path)]
@@ -113,7 +125,7 @@ def _read_triplets(paths: list[Path]) -> list[Any]:
 
 
 def _read_sentences(paths: list[Path]) -> list[str]:
-    """One sentence a line, or the sentences of articles, told from a first line such as `= Title =`."""
+    """One sentence a line, or the sentences of articles, told from a first line such as `= Title =`; each once."""
     found: dict[str, None] = {}
     for path in paths:
         first = next((line.strip() for _, line in read_lines(path) if line.strip()), "")
@@ -130,11 +142,64 @@ def _read_sentences(paths: list[Path]) -> list[str]:
     return list(found)
 
 
-def _read_sections(paths: list[Path]) -> list[Any]:
+def _read_sections(paths: list[Path]) -> list[TextTriplet]:
     """Triplets as `.csv` files have them, and those that articles give."""
     ready = [path for path in paths if path.suffix == ".csv"]
     articles = [article for path in paths if path not in ready for article in read_articles(path)]
     return [*(triplet for path in ready for triplet in read_section_triplets(path)), *section_triplets(articles)]
+
+
+def _read_arguments(paths: list[Path]) -> list[ArgumentPair]:
+    return [
+        ArgumentPair(pair.topic, pair.a, pair.b, pair.gold / _highest(path))
+        for path in paths
+        for pair in read_arguments(path)
+    ]
+
+
+def _highest(path: Path) -> float:
+    """Highest gold of a corpus of arguments: AFS, UKP aspect, or BWS and others with a topic in each row."""
+    if path.is_dir() or path.stem.startswith("ArgPairs"):
+        return _FULL_SCALE
+    return 2.0 if path.suffix == ".tsv" else 1.0
+
+
+def _read_triplets(paths: list[Path]) -> list[TextTriplet]:
+    """One's own: JSON lines with `anchor`, `positive` and `negative`, as `likewise negatives` writes them."""
+    keys = ("anchor", "positive", "negative")
+    return [TextTriplet(*_values(row, keys, str, where)) for path in paths for where, row in _objects(path)]
+
+
+def _read_scored(paths: list[Path]) -> list[ScoredPair]:
+    """One's own: JSON lines with `a`, `b` and `score`."""
+    found = []
+    for path in paths:
+        for where, row in _objects(path):
+            (gold,) = _values(row, ("score",), (int, float), where)
+            found.append(ScoredPair(*_values(row, ("a", "b"), str, where), float(gold)))
+    return found
+
+
+def _objects(path: Path) -> Iterable[tuple[str, dict[str, Any]]]:
+    for number, line in read_lines(path):
+        where = f"{path}, line {number}"
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise DataError(f"{where} is not JSON ({error}); give one JSON object on each line") from error
+        if not isinstance(row, dict):
+            raise DataError(f"{where} is a JSON {type(row).__name__}; give one JSON object on each line")
+        yield where, row
+
+
+def _values(row: dict[str, Any], keys: Sequence[str], kind: Any, where: str) -> list[Any]:
+    for key in keys:
+        if not isinstance(row.get(key), kind) or isinstance(row[key], bool):
+            wanted = "a text" if kind is str else "a number"
+            raise DataError(f"{where}: {key!r} is {row.get(key)!r}; {' and '.join(keys)} must be {wanted}")
+    return [row[key] for key in keys]
 
 
 def _texts(*names: str) -> Callable[[Sequence[Any]], tuple[list[str], ...]]:
@@ -143,19 +208,28 @@ def _texts(*names: str) -> Callable[[Sequence[Any]], tuple[list[str], ...]]:
 
 _pair, _triplet = _texts("a", "b"), _texts("anchor", "positive", "negative")
 
+
+def _argument_columns(rows: Sequence[ArgumentPair]) -> tuple[tuple[list[str], ...], list[float]]:
+    return _pair(rows), [row.gold for row in rows]
+
+
 _KINDS: dict[str, tuple[_Read, _Columns]] = {
     "nli": (
         lambda paths: [pair for path in paths for pair in read_nli(path)],
         lambda rows: (_texts("premise", "hypothesis")(rows), [NLI_LABELS.index(row.label) for row in rows]),
     ),
-    "nli-triplets": (_read_triplets, lambda rows: (_triplet(rows), None)),
+    "nli-triplets": (_read_nli_triplets, lambda rows: (_triplet(rows), None)),
     "sentences": (_read_sentences, lambda rows: ((list(rows), list(rows)), None)),
     "stsb": (
         lambda paths: [pair for path in paths for pair in read_stsb(path, "train")],
         lambda rows: (_pair(rows), [row.gold / _FULL_SCALE for row in rows]),
     ),
+    "arguments": (_read_arguments, _argument_columns),
     "sections": (_read_sections, lambda rows: (_triplet(rows), None)),
+    "triplets": (_read_triplets, lambda rows: (_triplet(rows), None)),
+    "scored-pairs": (_read_scored, lambda rows: (_pair(rows), [row.gold for row in rows])),
 }
+"""Kind → how it is read, and the columns and labels of what was read."""
 
 
 # ------------------------------------------------------------------------------------------ leaks
@@ -163,14 +237,12 @@ _KINDS: dict[str, tuple[_Read, _Columns]] = {
 
 @cache
 def _evaluation_set(folder: Path, name: str) -> tuple[Any, ...]:
-    """All examples of an evaluation set."""
+    """All examples of one of `EVALUATION_SETS`."""
     if name == "sts":
         return tuple(pair for year in STS_SOURCES for pairs in read_sts(folder, year).values() for pair in pairs)
     if name == "stsb":
         return tuple(pair for split in ("dev", "test") for pair in read_stsb(folder, split))
     if name == "sick":
         return tuple(read_sick(folder, "test"))
-    if name == "ists":
-        pairs = (pair for subset in ("images", "headlines") for pair in read_ists(folder, subset, "test"))
-        return tuple(text for pair in pairs for text in (pair.left.text, pair.right.text))
-    raise InputError(f"unknown evaluation set {name!r}; known are sts, stsb, sick, ists")
+    pairs = (pair for subset in ("images", "headlines") for pair in read_ists(folder, subset, "test"))
+    return tuple(text for pair in pairs for text in (pair.left.text, pair.right.text))

@@ -7,7 +7,7 @@ import difflib
 import os
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +16,14 @@ from likewise.errors import InputError
 from likewise.recipes.toml import read_toml
 
 __all__ = [
+    "DEV_SETS",
+    "EVALUATION_SETS",
+    "KINDS",
+    "MODELS",
+    "OBJECTIVES",
+    "REPORTS",
     "SIZES",
+    "SPLITS",
     "DataPart",
     "EvaluationPart",
     "ModelPart",
@@ -34,6 +41,28 @@ T = TypeVar("T")
 SIZES = ("smoke", "small", "full")
 """Does it run (minutes on a CPU) · does it learn (a small-scale check) · as the paper did it."""
 
+MODELS = ("sentence-encoder", "cross-encoder")
+"""What is trained; the second is SBERT's BERT baseline."""
+
+OBJECTIVES = ("softmax", "regression", "triplet", "contrastive")
+"""What training makes small."""
+
+KINDS = ("nli", "nli-triplets", "sentences", "stsb", "arguments", "sections", "triplets", "scored-pairs")
+"""Kinds of data: labelled pairs of inference · triplets of them · the same sentence twice · STS-b train · pairs of
+arguments · sentences of one section against another · one's own, as JSON lines."""
+
+EVALUATION_SETS = ("sts", "stsb", "sick", "ists")
+"""Sets whose sentences can be dropped from training data."""
+
+REPORTS = ("stsb-dev", "stsb-test", "sick", "sts", "ists-images", "ists-headlines", "sections")
+"""What can be measured before and after."""
+
+DEV_SETS = ("stsb-dev",)
+"""What can decide which model of a run is the best."""
+
+SPLITS = ("folds", "cross-topic")
+"""10-fold cross-validation · trained on all topics but one and tested on that one."""
+
 
 @dataclass(frozen=True)
 class ModelPart:
@@ -42,7 +71,7 @@ class ModelPart:
     base: tuple[str, ...]
     """Folders or hub names; the first that is at hand is taken, and said."""
     kind: str = "sentence-encoder"
-    """"sentence-encoder", or "cross-encoder" for SBERT's BERT baseline."""
+    """One of `MODELS`."""
     pooling: str | None = None
     """"mean", "cls", "max"; for a sentence model, which says itself how it is pooled, only where it is the same."""
     projection: str = "none"
@@ -54,13 +83,18 @@ class ModelPart:
     similarity: str = "cosine"
     """The one that the trained model is used and measured with."""
 
+    def __post_init__(self) -> None:
+        _one_of("model.kind", self.kind, MODELS)
+        if not self.base:
+            raise InputError("model.base names no base model; give one or more")
+
 
 @dataclass(frozen=True)
 class ObjectivePart:
     """What training makes small; each kind reads the settings that it has."""
 
     kind: str
-    """"softmax", "regression", "triplet" or "contrastive"."""
+    """One of `OBJECTIVES`."""
     similarity: str = "cosine"
     """Of regression and contrastive."""
     temperature: float = 0.05
@@ -74,13 +108,16 @@ class ObjectivePart:
     dims: tuple[int, ...] = ()
     """Lengths of vectors for a Matryoshka objective around this one; none by default."""
 
+    def __post_init__(self) -> None:
+        _one_of("objective.kind", self.kind, OBJECTIVES)
+
 
 @dataclass(frozen=True)
 class DataPart:
     """One data set of a stage."""
 
     kind: str
-    """"nli" (labelled pairs), "nli-triplets", "sentences" (the same text twice), "stsb", "arguments" or "sections"."""
+    """One of `KINDS`."""
     paths: tuple[str, ...]
     """Files or folders below the data folder; all of them are read."""
     small_paths: tuple[str, ...] = ()
@@ -90,7 +127,12 @@ class DataPart:
     limit: int | None = None
     """Rows at most, drawn by the seed."""
     without: tuple[str, ...] = ()
-    """Evaluation sets whose sentences are dropped from it: "sts", "stsb", "sick", "ists"."""
+    """Of `EVALUATION_SETS`; rows with a sentence of theirs are dropped."""
+
+    def __post_init__(self) -> None:
+        _one_of("data.kind", self.kind, KINDS)
+        for name in self.without:
+            _one_of("data.without", name, EVALUATION_SETS)
 
 
 @dataclass(frozen=True)
@@ -131,15 +173,21 @@ class EvaluationPart:
     """What is measured."""
 
     dev: str | None = None
-    """Decides which model of a run is the best: "stsb-dev"; None keeps the last."""
+    """One of `DEV_SETS`: decides which model of a run is the best; None keeps the last."""
     report: tuple[str, ...] = ()
-    """Measured before and after: "stsb-dev", "stsb-test", "sick", "sts", "ists-images", "ists-headlines", "sections"."""
+    """Of `REPORTS`, measured before and after."""
     limit: int | None = None
     """Pairs of each set at most, the first ones."""
     splits: str | None = None
-    """For arguments: "folds" (10-fold) or "cross-topic"; a model is trained for each split and measured on its rest."""
+    """For arguments, one of `SPLITS`; a model is trained for each split and measured on its rest."""
     n_splits: int | None = None
     """Splits at most; all of them by default."""
+
+    def __post_init__(self) -> None:
+        for name in self.report:
+            _one_of("evaluation.report", name, REPORTS)
+        _one_of("evaluation.dev", self.dev, (*DEV_SETS, None))
+        _one_of("evaluation.splits", self.splits, (*SPLITS, None))
 
 
 @dataclass(frozen=True)
@@ -178,10 +226,16 @@ class Recipe:
     """One run each."""
     licence: str = "unknown"
     """Of the trained model, as base model and data allow."""
+    notes: tuple[str, ...] = ()
+    """What differs from the source; a recipe as it ran says so here."""
     smoke: Size = Size()
     """What size "smoke" changes."""
     small: Size = Size()
     """What size "small" changes."""
+
+    def __post_init__(self) -> None:
+        if not self.stages or not self.seeds or not all(stage.data for stage in self.stages):
+            raise InputError(f"recipe {self.name!r} has no stage, no seed, or a stage without data; give one or more")
 
 
 def read_recipe(path: str | os.PathLike[str]) -> Recipe:
@@ -195,25 +249,26 @@ def read_recipe(path: str | os.PathLike[str]) -> Recipe:
 
 
 def sized(recipe: Recipe, size: str) -> Recipe:
-    """The recipe with the data and the steps of a size, and nothing else changed.
+    """The recipe with the data and the steps of a size, and nothing else changed; it has no sizes any more.
 
     Raises:
         InputError: The size is none of `SIZES`.
     """
     if size not in SIZES:
         raise InputError(f"unknown size {size!r}; known are {', '.join(SIZES)}")
-    if size == "full":
-        return recipe
-    change = recipe.smoke if size == "smoke" else recipe.small
+    change = {"smoke": recipe.smoke, "small": recipe.small, "full": Size()}[size]
+    smaller = size != "full"
     return dataclasses.replace(
         recipe,
-        stages=tuple(_smaller(stage, change) for stage in recipe.stages),
+        stages=tuple(_smaller(stage, change) if smaller else stage for stage in recipe.stages),
         evaluation=dataclasses.replace(
             recipe.evaluation,
             limit=_least(recipe.evaluation.limit, change.eval_limit),
             n_splits=_least(recipe.evaluation.n_splits, change.n_splits),
         ),
         seeds=recipe.seeds[: change.n_seeds],
+        smoke=Size(),
+        small=Size(),
     )
 
 
@@ -236,6 +291,13 @@ def _least(*limits: int | None) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
 
 
+def _one_of(name: str, value: str | None, known: Sequence[str | None]) -> None:
+    if value not in known:
+        near = difflib.get_close_matches(str(value), [one for one in known if one], 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(one for one in known if one)}"
+        raise InputError(f"unknown {name} {value!r}; {hint}")
+
+
 def _build(kind: type[T], table: Mapping[str, Any], path: str, place: str) -> T:
     """A dataclass from a table; lists become tuples, tables the dataclasses of their fields."""
     hints = typing.get_type_hints(kind)
@@ -248,7 +310,11 @@ def _build(kind: type[T], table: Mapping[str, Any], path: str, place: str) -> T:
     for name, field in fields.items():
         if name not in table and field.default is dataclasses.MISSING:
             raise InputError(f"{path}: {place + name!r} is missing; every recipe says it")
-    return kind(**{key: _value(hints[key], value, path, place + key) for key, value in table.items()})
+    values = {key: _value(hints[key], value, path, place + key) for key, value in table.items()}
+    try:
+        return kind(**values)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 def _value(hint: Any, value: Any, path: str, place: str) -> Any:

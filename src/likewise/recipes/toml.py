@@ -41,7 +41,8 @@ def _lines(table: Mapping[str, Any], place: str) -> Iterator[str]:
     yield from (f"{key} = {_text(value)}" for key, value in plain.items())
     for key, value in table.items():
         if isinstance(value, Mapping):
-            yield from ("", f"[{place}{key}]", *_lines(value, f"{place}{key}."))
+            if lines := list(_lines(value, f"{place}{key}.")):
+                yield from ("", f"[{place}{key}]", *lines)
         elif _is_table(value):
             for one in value:
                 yield from ("", f"[[{place}{key}]]", *_lines(one, f"{place}{key}."))

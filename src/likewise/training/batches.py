@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -14,9 +15,16 @@ from torch.utils.data import Dataset as TorchDataset
 
 from likewise.errors import InputError
 from likewise.training.config import Dataset
-from likewise.training.encoder import TrainableEncoder
 
-__all__ = ["Batch", "Batches", "Place", "Tokenized"]
+__all__ = ["Batch", "Batches", "Place", "Reader", "Tokenized"]
+
+
+@runtime_checkable
+class Reader(Protocol):
+    """What turns texts into ids."""
+
+    def tokenize(self, texts: Iterable[Any]) -> tuple[np.ndarray, np.ndarray]:
+        """Ids of the texts laid end to end, and where each starts; of the tuples of texts where rows are joint."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +40,7 @@ class Place:
 Batch = dict[str, Any]
 """What the encoder and the objective need:
 
-"ids"      [total] vocabulary ids of all texts, column after column
+"ids"      [total] vocabulary ids of all texts, column after column; [total, 2] with token types where rows are joint
 "offsets"  [n_sides * n + 1] where each text starts
 "n_sides"  number of columns
 "labels"   [n], or None
@@ -45,14 +53,16 @@ class Tokenized:
 
     Args:
         data: The data set.
-        encoder: Its tokenizer cuts and reads the texts.
+        reader: Its tokenizer cuts and reads the texts.
+        joint: The columns of a row are read as one text.
     """
 
-    def __init__(self, data: Dataset, encoder: TrainableEncoder) -> None:
-        self.name, self.n_sides, self.weight = data.name, len(data.columns), data.weight
-        numbers: dict[str, int] = {}
-        texts = [[numbers.setdefault(text, len(numbers)) for text in column] for column in data.columns]
-        self._ids, self._offsets = encoder.tokenize(numbers)
+    def __init__(self, data: Dataset, reader: Reader, *, joint: bool = False) -> None:
+        columns: Any = [list(zip(*data.columns, strict=True))] if joint else data.columns
+        self.name, self.n_sides, self.weight = data.name, len(columns), data.weight
+        numbers: dict[Any, int] = {}
+        texts = [[numbers.setdefault(text, len(numbers)) for text in column] for column in columns]
+        self._ids, self._offsets = reader.tokenize(numbers)
         self.texts = np.asarray(texts, dtype=np.int64).T
         self.labels = _labels(data.labels)
         self.lengths = np.diff(self._offsets)[self.texts].sum(axis=1)
@@ -93,16 +103,17 @@ class Batches(TorchDataset[Batch]):
 
     Args:
         datasets: What is trained on.
-        encoder: Its tokenizer reads the texts.
+        reader: Its tokenizer reads the texts.
+        joint: The columns of a row are read as one text.
 
     Raises:
         InputError: There is no data set.
     """
 
-    def __init__(self, datasets: Sequence[Dataset], encoder: TrainableEncoder) -> None:
+    def __init__(self, datasets: Sequence[Dataset], reader: Reader, *, joint: bool = False) -> None:
         if not datasets:
             raise InputError("there is no data set to train on; give one or more")
-        self.sets = [Tokenized(one, encoder) for one in datasets]
+        self.sets = [Tokenized(one, reader, joint=joint) for one in datasets]
 
     def __len__(self) -> int:
         return sum(len(one) for one in self.sets)
@@ -110,6 +121,7 @@ class Batches(TorchDataset[Batch]):
     def __getitem__(self, place: Place) -> Batch:
         return self.sets[place.dataset].batch(place)
 
+    @cached_property
     def fingerprint(self) -> str:
         """A hash of all that is read: texts, rows and labels."""
         digest = hashlib.sha256()

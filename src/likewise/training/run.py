@@ -6,7 +6,7 @@ import math
 import os
 import random
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import distributed
 
 from likewise.errors import InputError, MissingExtraError
 from likewise.objectives import MANY, Contrastive, Objective
@@ -23,9 +24,10 @@ from likewise.training.batches import Batches
 from likewise.training.config import Dataset, TrainingConfig, TrainingResult
 from likewise.training.encoder import TrainableEncoder
 from likewise.training.samplers import BatchSampler
+from likewise.training.trained import Trained
 from likewise.training.trainer import Evaluate, Step, Trainer
 
-__all__ = ["train"]
+__all__ = ["check_config", "fit", "n_steps", "train"]
 
 _SCHEDULES = {"linear": "linear", "cosine": "cosine", "constant": "constant_with_warmup"}
 
@@ -36,7 +38,7 @@ def train(
     datasets: Sequence[Dataset],
     config: TrainingConfig,
     *,
-    output: Path,
+    output: str | os.PathLike[str],
     evaluate: Evaluate | None = None,
     similarity: str | Similarity | None = None,
     resume: bool = False,
@@ -63,23 +65,63 @@ def train(
 
     Raises:
         InputError: The data do not fit the objective, a data set is smaller than a batch, the model cannot be trained
-            on the similarity, `output` holds another run, or the run to resume was another one.
+            on the similarity, `output` holds another run, the run to resume was another one, or the launcher splits
+            the weights (FSDP, DeepSpeed).
         TrainingError: The loss or the gradient is NaN or infinite; step and rows are named, checkpoints stay.
         MissingExtraError: TensorBoard is asked for and absent.
 
     Example:
         >>> encoder = TrainableEncoder.from_folder()                                              # doctest: +SKIP
         >>> triplets = Dataset("nli", (anchors, positives, negatives))                            # doctest: +SKIP
-        >>> train(encoder, Contrastive(RCMD()), [triplets], TrainingConfig(), output=Path("run")) # doctest: +SKIP
+        >>> train(encoder, Contrastive(RCMD()), [triplets], TrainingConfig(), output="run")       # doctest: +SKIP
     """
     used = _check(encoder, objective, datasets, config)
-    output = Path(output)
+    named = used if similarity is None else by_name(similarity).name
+    step = Step(encoder, objective, config.gradcache_chunk, named)
+    distinct = _is_contrastive(objective) if config.no_duplicates is None else config.no_duplicates
+    return fit(
+        step,
+        lambda: Batches(datasets, encoder),
+        config,
+        output=Path(output),
+        evaluate=evaluate,
+        resume=resume,
+        callbacks=callbacks,
+        distinct=distinct,
+        some_unused=any(True for _ in encoder.head.on_pooled.parameters()),
+    )
+
+
+def fit(
+    step: Trained,
+    read: Callable[[], Batches],
+    config: TrainingConfig,
+    *,
+    output: Path,
+    evaluate: Evaluate | None,
+    resume: bool,
+    callbacks: Sequence[Any],
+    distinct: bool,
+    some_unused: bool = False,
+) -> TrainingResult:
+    """Run the engine on what has been checked. The arguments that `train` has are as there.
+
+    Args:
+        step: What is trained.
+        read: Reads the data, once it is known that the run can be.
+        config: How to train.
+        output: A folder for the run.
+        evaluate: How good a model is.
+        resume: Go on from the last checkpoint.
+        callbacks: Further callbacks of transformers.
+        distinct: Keep equal texts out of a batch.
+        some_unused: A parameter may be without gradient, which several processes must know.
+    """
     folder = output / "checkpoints"
     last = _last(output, folder, resume)
     with _own_randomness():
         args = _arguments(folder, config, evaluate is not None)
-        batches = Batches(datasets, encoder)
-        distinct = _is_contrastive(objective) if config.no_duplicates is None else config.no_duplicates
+        batches = read()
         sampler = BatchSampler(
             batches.sets,
             config.batch_size,
@@ -91,18 +133,22 @@ def train(
         args.max_steps = n_steps(len(sampler), config)
         args.warmup_steps = math.ceil(config.warmup_ratio * args.max_steps)
         args.per_device_train_batch_size = config.batch_size // args.world_size
-        args.ddp_find_unused_parameters = any(True for _ in encoder.head.on_pooled.parameters())
+        args.ddp_find_unused_parameters = some_unused
         trainer = Trainer(
-            Step(encoder, objective, config.gradcache_chunk),
+            step,
             args,
             config=config,
             batches=batches,
             sampler=sampler,
             folder=output / "model",
             evaluate=evaluate,
-            similarity=used if similarity is None else by_name(similarity).name,
             callbacks=list(callbacks),
         )
+        if trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled:
+            raise InputError(
+                "this run was launched with FSDP or DeepSpeed, which split the weights, and checkpoints here hold "
+                "whole ones; start it with torchrun, where every process has the whole model"
+            )
         return _run(trainer, last)
 
 
@@ -112,14 +158,24 @@ def n_steps(n_batches: int, config: TrainingConfig) -> int:
     return config.max_steps if config.max_steps is not None else max(1, math.ceil(config.epochs * a_pass))
 
 
-def _check(
-    encoder: TrainableEncoder, objective: Objective, datasets: Sequence[Dataset], config: TrainingConfig
-) -> str | None:
-    """Refuse what cannot be trained; the name of the objective's similarity, if it has one."""
+def check_config(config: TrainingConfig) -> None:
+    """Refuse what this machine cannot do.
+
+    Raises:
+        InputError: float16 without a GPU.
+        MissingExtraError: TensorBoard is asked for and absent.
+    """
     if config.tensorboard and find_spec("tensorboard") is None and find_spec("tensorboardX") is None:
         raise MissingExtraError("tensorboard", "train", "writing the history for TensorBoard")
     if config.precision == "float16" and (config.device == "cpu" or not torch.cuda.is_available()):
         raise InputError("precision 'float16' needs a GPU, for its products and its scaler; take 'bfloat16'")
+
+
+def _check(
+    encoder: TrainableEncoder, objective: Objective, datasets: Sequence[Dataset], config: TrainingConfig
+) -> str | None:
+    """Refuse what cannot be trained; the name of the objective's similarity, if it has one."""
+    check_config(config)
     for data in datasets:
         _check_columns(objective, data)
         try:
@@ -195,7 +251,7 @@ def _run(trainer: Trainer, last: Path | None) -> TrainingResult:
     from transformers import PrinterCallback
 
     trainer.remove_callback(PrinterCallback)
-    folder, encoder, first = trainer.folder, trainer.step.encoder, trainer.args.process_index == 0
+    folder, step, first = trainer.folder, trainer.step, trainer.args.process_index == 0
     if first:
         checkpoints.clear_remains(trainer.checkpoints)
     if last is None or not _finished(trainer, last):
@@ -204,10 +260,12 @@ def _run(trainer: Trainer, last: Path | None) -> TrainingResult:
     if trainer.judges and progress.last_step != state.global_step:
         trainer.evaluate()
     if progress.best_score is not None:
-        encoder.read(folder)
+        step.read(folder)
     elif first:
-        trainer.save(folder)
-    encoder.eval()
+        step.save(folder)
+    if trainer.args.world_size > 1:
+        distributed.barrier()  # the folder is there when any process returns
+    step.eval()
     history = [entry for entry in state.log_history if "loss" in entry or "score" in entry]
     return TrainingResult(
         folder=folder,

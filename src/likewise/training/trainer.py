@@ -31,25 +31,33 @@ from likewise.training.config import TrainingConfig
 from likewise.training.encoder import TrainableEncoder
 from likewise.training.gradcache import embed_in_chunks
 from likewise.training.samplers import BatchSampler
+from likewise.training.trained import Trained
 
 __all__ = ["Evaluate", "Progress", "Step", "Trainer"]
 
-Evaluate = Callable[[Model], float | None]
+Evaluate = Callable[[Any], float | None]
 """How good a model is; larger is better. None or NaN: it cannot be said, and the model is never the best."""
 
 
-class Step(nn.Module):
-    """Encoder and objective as one module, so that what wraps a module (DDP, autocast) wraps both.
+class Step(Trained):
+    """Encoder and objective.
 
     Args:
         encoder: What is trained.
         objective: What it is trained on; its parameters are trained, too.
         chunk: Texts whose graph is kept at once; None for all.
+        similarity: Name of the one that a saved model is used with.
     """
 
-    def __init__(self, encoder: TrainableEncoder, objective: Objective, chunk: int | None = None) -> None:
+    def __init__(
+        self,
+        encoder: TrainableEncoder,
+        objective: Objective,
+        chunk: int | None = None,
+        similarity: str | None = None,
+    ) -> None:
         super().__init__()
-        self.encoder, self.objective, self._chunk = encoder, objective, chunk
+        self.encoder, self.objective, self._chunk, self._similarity = encoder, objective, chunk, similarity
 
     def forward(
         self, ids: Int[Tensor, " total"], offsets: Int[np.ndarray, " ends"], n_sides: int, labels: Tensor | None
@@ -62,6 +70,23 @@ class Step(nn.Module):
         n = len(found) // n_sides
         loss: Tensor = self.objective([found.select(range(at * n, (at + 1) * n)) for at in range(n_sides)], labels)
         return loss
+
+    def states(self, ids: Int[Tensor, " total"], offsets: Int[np.ndarray, " ends"]) -> Tensor:
+        """Token states of the backbone."""
+        found: Tensor = self.encoder.backbone(ids, offsets)
+        return found
+
+    def save(self, folder: Path) -> None:
+        """A Sentence-Transformers folder."""
+        self.encoder.save(folder, similarity=self._similarity)
+
+    def read(self, folder: Path) -> None:
+        """Encoder weights; the objective's stay."""
+        self.encoder.read(folder)
+
+    def open(self, folder: Path) -> Model:
+        """The model."""
+        return Model.load(folder)
 
 
 @dataclass
@@ -82,20 +107,19 @@ class Trainer(Engine):
     """A training run. Used by `train`, which checks what it is given first.
 
     Args:
-        step: Encoder and objective.
+        step: What is trained.
         args: The engine's own arguments, made from `config`.
         config: How to train.
         batches: The data.
         sampler: The order.
         folder: Where the best model goes.
         evaluate: How good a model is.
-        similarity: Name of the one that a saved model is used with.
         callbacks: Further callbacks of transformers.
     """
 
     def __init__(
         self,
-        step: Step,
+        step: Trained,
         args: Any,
         *,
         config: TrainingConfig,
@@ -103,12 +127,11 @@ class Trainer(Engine):
         sampler: BatchSampler,
         folder: Path,
         evaluate: Evaluate | None,
-        similarity: str | None,
         callbacks: list[Any],
     ) -> None:
         self.config, self.batches, self.folder, self.progress = config, batches, folder, Progress()
         self.step, self.checkpoints = step, Path(str(args.output_dir))
-        self._sampler, self._judge, self._similarity = sampler, evaluate, similarity
+        self._sampler, self._judge = sampler, evaluate
         self._at = (-1, 0)
         self._batch: Batch = {}
         # The engine insists on an evaluation set where an evaluation is asked for; `evaluate` looks at none.
@@ -180,7 +203,7 @@ class Trainer(Engine):
             for text in range(at, n * inputs["n_sides"], n):
                 ids = inputs["ids"][ends[text] : ends[text + 1]].to(self.args.device)
                 with torch.no_grad():
-                    states = self.step.encoder.backbone(ids, np.asarray([0, len(ids)]))
+                    states = self.step.states(ids, np.asarray([0, len(ids)]))
                 fine = fine and bool(torch.isfinite(states).all())
             bad += [] if fine else [(place.dataset, row)]
         return bad
@@ -207,21 +230,17 @@ class Trainer(Engine):
         """There is an evaluation."""
         return self._judge is not None
 
-    def save(self, folder: Path) -> None:
-        """The model as it is now."""
-        self.step.encoder.save(folder, similarity=self._similarity)
-
     def _score(self) -> float | None:
         """The same number in every process; the first one computes it."""
         score = torch.full((), math.nan, dtype=torch.float64, device=self.args.device)
         if self.args.process_index == 0 and self._judge is not None:
             best = self.progress.best_score
             with tempfile.TemporaryDirectory(dir=self.folder.parent, prefix=f".{self.folder.name}.") as fresh:
-                self.save(Path(fresh, "model"))
-                found = self._judge(Model.load(Path(fresh, "model")))
+                self.step.save(Path(fresh, "model"))
+                found = self._judge(self.step.open(Path(fresh, "model")))
                 score.fill_(math.nan if found is None else float(found))
                 if bool(torch.isfinite(score)) and (best is None or float(score) > best):
-                    self.save(self.folder)
+                    self.step.save(self.folder)
         if self.args.world_size > 1:
             distributed.broadcast(score, 0)
         return float(score) if bool(torch.isfinite(score)) else None
@@ -274,10 +293,21 @@ class Trainer(Engine):
         config = {field.name: getattr(self.config, field.name) for field in fields(self.config)}
         return {
             "config": {name: value for name, value in config.items() if name not in free},
-            "data": self.batches.fingerprint(),
-            "objective": repr(self.step.objective),
+            "data": self.batches.fingerprint,
+            "objective": _settings(self.step.objective),
             "processes": self.args.world_size,
         }
+
+
+def _settings(objective: nn.Module) -> str:
+    """Everything that was chosen about an objective, those inside it included."""
+    lines = []
+    for name, module in objective.named_modules():
+        chosen = {key: getattr(value, "name", value) for key, value in vars(module).items() if key[0] != "_"}
+        plain = {key: value for key, value in chosen.items() if isinstance(value, (str, int, float, tuple))}
+        plain.pop("training")  # a mode, not a setting
+        lines.append(f"{name}:{type(module).__name__}{plain}")
+    return "; ".join(lines)
 
 
 class _Loader(DataLoader[Batch]):

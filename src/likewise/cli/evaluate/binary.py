@@ -16,10 +16,12 @@ from likewise.cli.evaluate.common import (
     finish,
     resamples_option,
     rivals,
+    worst_option,
 )
 
 if TYPE_CHECKING:
     from likewise.evaluation.binary import BinaryScores
+    from likewise.evaluation.slices import WorstPair
 
 __all__ = ["binary"]
 
@@ -43,6 +45,7 @@ Examples:
     help="Split on which thresholds are chosen.  [default: train of MRPC, dev of QQP]",
 )
 @resamples_option
+@worst_option
 @evaluation_options()
 def binary(
     *,
@@ -51,6 +54,7 @@ def binary(
     split: str,
     choose_on: str | None,
     resamples: int,
+    worst: int,
     models: Models,
     similarity: tuple[str, ...],
     outputs: Outputs,
@@ -62,24 +66,24 @@ def binary(
     """
     from likewise.data import read_mrpc, read_qqp
     from likewise.evaluation.binary import score_binary
+    from likewise.evaluation.slices import explain_worst, worst_pairs
 
     read = read_mrpc if data_set == "mrpc" else read_qqp
     other = choose_on or _SETS[data_set]
     pairs = read(folder, split)
     chosen = () if other == split else read(folder, other)
     systems: list[BinaryScores] = []
+    listed: list[WorstPair] = []
     for model in models:
-        systems += score_binary(
-            model,
-            pairs,
-            similarity or default_similarities(model),
-            task=f"{data_set}-{split}",
-            choose_on=chosen,
-            n_resamples=resamples,
-        )
+        names = similarity or default_similarities(model)
+        task = f"{data_set}-{split}"
+        found = score_binary(model, pairs, names, task=task, choose_on=chosen, n_resamples=resamples)
+        systems += found
+        for one, system in zip(names, found, strict=True):
+            listed += explain_worst(model, worst_pairs(system.as_scored(), task, worst), one)
     finish(
         [measure for system in systems for measure in system.measures()],
-        (),
+        listed,
         outputs,
         title=f"Duplicates, {data_set.upper()} {split}",
         comparisons=[one for first, second in rivals(systems) for one in second.compare(first)],

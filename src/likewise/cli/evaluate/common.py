@@ -28,6 +28,7 @@ __all__ = [
     "finish",
     "resamples_option",
     "rivals",
+    "worst_option",
 ]
 
 _STDOUT = "-"
@@ -105,7 +106,7 @@ def evaluation_options(*, similarity: bool = True) -> Callable[[Callable[..., No
             revision: str | None,
             pooling: str | None,
             device: str | None,
-            dtype: str | None,
+            precision: str | None,
             as_json: str | None,
             csv: Path | None,
             latex: Path | None,
@@ -113,7 +114,7 @@ def evaluation_options(*, similarity: bool = True) -> Callable[[Callable[..., No
             details: bool,
             **own: Any,
         ) -> None:
-            options = {"revision": revision, "pooling": pooling, "device": device, "dtype": dtype}
+            options = {"revision": revision, "pooling": pooling, "device": device, "precision": precision}
             outputs = Outputs(as_json, csv, latex, html, details)
             verb(models=Models(name, options), outputs=outputs, **own)
 
@@ -134,6 +135,15 @@ resamples_option = click.option(
     help="Of the bootstrap; 0 for no intervals.",
 )
 """--resamples."""
+
+worst_option = click.option(
+    "--worst",
+    type=click.IntRange(min=0),
+    default=3,
+    show_default=True,
+    help="Worst pairs a task, model and similarity, for --details, --json FILE and --html.",
+)
+"""--worst."""
 
 
 def default_similarities(model: Model) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from likewise.cli.evaluate.common import (
     finish,
     resamples_option,
     rivals,
+    worst_option,
 )
 
 if TYPE_CHECKING:
@@ -34,13 +35,7 @@ def _protocol_options(verb: Callable[..., None]) -> Callable[..., None]:
         click.option("--no-special", is_flag=True, help="Leave out [CLS], [SEP] and the like."),
         click.option("--unnormalised", is_flag=True, help="Compare pooled vectors before a final scaling to length 1."),
         resamples_option,
-        click.option(
-            "--worst",
-            type=click.IntRange(min=0),
-            default=3,
-            show_default=True,
-            help="Worst pairs a task, model and similarity, for --details, --json FILE and --html.",
-        ),
+        worst_option,
     ):
         verb = option(verb)
     return evaluation_options()(verb)

@@ -9,6 +9,8 @@ import numpy as np
 from likewise.backbone import read_config
 from likewise.data import (
     ArgumentPair,
+    BinaryPair,
+    LabelledText,
     ScoredPair,
     read_arguments,
     read_articles,
@@ -26,9 +28,9 @@ from likewise.evaluation.ists import evaluate_ists
 from likewise.evaluation.measures import Embedder, Measure
 from likewise.evaluation.papers import TABLES, PublishedRow
 from likewise.evaluation.reproduce.result import OurRow, Request
-from likewise.evaluation.reproduce.systems import about, about_words, derived, label, with_words
+from likewise.evaluation.reproduce.systems import HAS_TORCH, about, about_words, derived, label, with_words
 from likewise.evaluation.senteval import TASKS, Folds, evaluate_classification, evaluate_paraphrases
-from likewise.evaluation.sts import AVERAGE, evaluate_sts
+from likewise.evaluation.sts import AVERAGE, correlate, evaluate_sts
 from likewise.evaluation.triplets import evaluate_triplets
 from likewise.model import Model
 
@@ -77,6 +79,12 @@ def sbert_table2(request: Request) -> Found:
         measures = evaluate_sts(model, {"STS-b": {"all": pairs}}, ["cosine"], n_resamples=0)
         yield _row(label(model), measures, [("STS-b", "all", "spearman")], beside)
         yield about(model)
+    for scorer in request.cross_encoders:
+        scores = scorer.score([pair.a for pair in pairs], [pair.b for pair in pairs])
+        found = correlate(np.asarray(scores), np.asarray([pair.gold for pair in pairs]))
+        beside = TABLES["sbert-table2"].row("BERT-base", "trained on STS-b")
+        name = f"{scorer.name.rpartition('/')[2]}, cross-encoder"
+        yield OurRow(name, (found.spearman,), beside, (found.reason,) if found.reason else ())
     yield (
         "a row can be read beside the paper's only if its model was trained on STS-b train; the paper averages 10 "
         "seeds, each of ours is one model"
@@ -141,19 +149,22 @@ def sbert_table4(request: Request) -> Found:
 
 def sbert_table5(request: Request) -> Found:
     """SentEval."""
+    folder = request.folder()
+    tasks: dict[str, dict[str, Sequence[LabelledText]]] = {
+        task: {split: request.some(rows, 40) for split, rows in read_classification(folder, task).items()}
+        for task in TASKS[:-1]
+    }
+    paraphrases = [request.some(read_mrpc(folder, split), 60) for split in ("train", "test")]
     for model in request.models:
         if model.pooled:
-            yield _senteval(request, model, label(model), _beside(model, "sbert-table5"))
+            yield _senteval(request, model, tasks, paraphrases, (label(model), _beside(model, "sbert-table5")))
             yield about(model)
         else:
             yield f"{label(model)} has no pooled vectors, which are the features here"
-    if request.word_vectors is not None:
-        splits = [read_classification(request.folder(), task) for task in TASKS[:-1]]
-        texts = [one.text for split in splits for part in split.values() for one in part]
-        paraphrases = [pair for split in ("train", "test") for pair in read_mrpc(request.folder(), split)]
-        texts += [text for pair in paraphrases for text in (pair.a, pair.b)]
-        for name, baseline in with_words(request, texts):
-            yield _senteval(request, baseline, f"{name} (ours)", TABLES["sbert-table5"].row(name))
+    texts = [one.text for splits in tasks.values() for split in splits.values() for one in split]
+    texts += [text for pairs in paraphrases for pair in pairs for text in (pair.a, pair.b)]
+    for name, baseline in with_words(request, texts):
+        yield _senteval(request, baseline, tasks, paraphrases, (f"{name} (ours)", TABLES["sbert-table5"].row(name)))
     yield from about_words(request)
 
 
@@ -183,6 +194,8 @@ def clrcmd_table1(request: Request) -> Found:
                 beside = TABLES["clrcmd-table1"].row(f"SBERT-base-{what}", "BERT-base")
                 yield from _sts_rows(mapped, tasks, {"cosine": (f"{label(model)}-{what}", beside)})
         yield about(model)
+    if not HAS_TORCH:
+        yield "no row of BERT-flow: it needs torch, which comes with likewise[train]"
     yield "whitening and flow are fit here on the unlabelled sentences of the table, those of the paper on theirs"
     yield "text as SentEval prepares it: Moses tokens, lower case"
     yield _LEAK
@@ -284,16 +297,20 @@ def _frozen(system: str, model: Embedder, pairs: Sequence[ArgumentPair], beside:
     return _row(system, measures, [("AFS", "all", metric) for metric in ("pearson", "spearman")], beside)
 
 
-def _senteval(request: Request, model: Embedder, system: str, beside: PublishedRow) -> OurRow:
+def _senteval(
+    request: Request,
+    model: Embedder,
+    tasks: Mapping[str, Mapping[str, Sequence[LabelledText]]],
+    paraphrases: Sequence[Sequence[BinaryPair]],
+    name: tuple[str, PublishedRow],
+) -> OurRow:
     strategy = Folds(2, strengths=(1.0,)) if request.size == "smoke" else Folds()
     measures = []
-    for task in TASKS[:-1]:
-        splits = read_classification(request.folder(), task)
-        some = {name: request.some(split, 80) for name, split in splits.items()}
-        measures += evaluate_classification(model, some, task=task, folds=strategy)
-    train, test = (request.some(read_mrpc(request.folder(), split), 80) for split in ("train", "test"))
+    for task, splits in tasks.items():
+        measures += evaluate_classification(model, splits, task=task, folds=strategy)
+    train, test = paraphrases
     measures += [one for one in evaluate_paraphrases(model, train, test, folds=strategy) if one.metric == "accuracy"]
     values = [one.value for one in measures]
     known = [value for value in values if value is not None]
     average = float(np.mean(known)) if len(known) == len(values) else None
-    return OurRow(system, (*values, average), beside, _reasons(measures))
+    return OurRow(name[0], (*values, average), name[1], _reasons(measures))

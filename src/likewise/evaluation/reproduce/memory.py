@@ -1,19 +1,17 @@
-"""Peak memory of the all-pairs objective, measured in a process of its own.
-
-    python -m likewise.evaluation.reproduce.memory FORM ANCHORS CANDIDATES LENGTH DIM
-
-prints the megabytes that forward and backward of one batch take above what was in memory before. Linux only.
-"""
+"""Peak memory of the all-pairs objective above what was in memory before, measured in a process of its own."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from likewise.errors import MissingExtraError
 
 __all__ = ["FORMS", "extra_gb"]
 
@@ -22,10 +20,26 @@ FORMS = ("dense", "ours")
 
 
 def extra_gb(form: str, n: int, m: int, length: int, dim: int) -> float | None:
-    """Peak extra memory in GB of one step for n anchors and m candidates; None where it cannot be measured."""
+    """Peak extra memory in GB of forward and backward for n anchors and m candidates of equal lengths.
+
+    Args:
+        form: One of `FORMS`.
+        n: Anchors.
+        m: Candidates.
+        length: Tokens of each.
+        dim: Length of a token vector.
+
+    Returns:
+        None where it cannot be measured: it is read from /proc, which only Linux has.
+
+    Raises:
+        MissingExtraError: torch is absent.
+    """
+    if find_spec("torch") is None:
+        raise MissingExtraError("torch", "train", "measuring a training objective")
     if not Path("/proc/self/clear_refs").exists():
         return None
-    command = [sys.executable, "-m", __name__, form, *map(str, (n, m, length, dim))]
+    command = [sys.executable, "-c", f"from {__name__} import _main; _main()", form, *map(str, (n, m, length, dim))]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout) / 1000
 
 
@@ -63,7 +77,3 @@ def _main() -> None:
 def _status(key: str) -> int:
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(key))
-
-
-if __name__ == "__main__":
-    _main()

@@ -5,18 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from likewise.errors import InputError
 from likewise.evaluation.papers import PublishedRow, PublishedTable
 from likewise.model import Model
 
-__all__ = ["SIZES", "OurRow", "Reproduction", "Request"]
+__all__ = ["SIZES", "OurRow", "PairScorer", "Reproduction", "Request"]
 
 SIZES = ("smoke", "small", "full")
 """Does it run at all · whole evaluation sets, small baselines · baselines of the papers' size."""
 
 T = TypeVar("T")
+
+
+@runtime_checkable
+class PairScorer(Protocol):
+    """What reads both texts at once, such as `likewise.model.CrossEncoder`."""
+
+    @property
+    def name(self) -> str:
+        """Short name for tables."""
+
+    def score(self, a: Any, b: Any, *, progress: bool | None = None) -> Any:
+        """A score for each pair of texts, row by row."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +41,8 @@ class Request:
     """Folder of all data sets; None for tables that need none."""
     size: str = "small"
     """One of `SIZES`."""
+    cross_encoders: Iterable[PairScorer] = ()
+    """Cross-encoders, for the table that has rows of them (sbert-table2)."""
     word_vectors: Path | None = None
     """Text file of word vectors, for the baselines that need one."""
     progress: bool | None = None

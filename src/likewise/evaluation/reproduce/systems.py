@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
 
 from likewise.data import LabelledPair, read_nli
 from likewise.evaluation.baselines import Whitening, WordVectors
 from likewise.evaluation.measures import Embedder
 from likewise.evaluation.reproduce.result import Request
 from likewise.model import Model
+from likewise.types import Embeddings
 
-__all__ = ["about", "about_words", "derived", "inference_pairs", "label", "with_words"]
+__all__ = ["HAS_TORCH", "about", "about_words", "derived", "inference_pairs", "label", "with_words"]
+
+HAS_TORCH = find_spec("torch") is not None
+"""BERT-flow and InferSent can be had."""
 
 _FLOW = {"smoke": (1, 32), "small": (3, 256), "full": (8, 512)}
 """Size → passes over the texts, width of the couplings."""
@@ -25,6 +33,21 @@ _INFERENCE = (
     "multinli/multinli_1.0_dev_matched.csv",
 )
 """What is learned from where the folder has it: the published training sets first."""
+
+
+class _Known:
+    """A model whose vectors of these texts are computed once, for all that is made of them."""
+
+    def __init__(self, model: Model, texts: Sequence[str]) -> None:
+        self.name = model.name
+        self._rows = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+        self._vectors = model.encode(list(self._rows))
+
+    def encode(self, texts: Sequence[str], *, progress: bool | None = None) -> Float[np.ndarray, "n dim"]:
+        return self._vectors[[self._rows[text] for text in texts]]
+
+    def embed(self, texts: Sequence[str], *, progress: bool | None = None) -> Embeddings:
+        return Embeddings.from_pooled(self.encode(texts))
 
 
 def label(model: Model, what: str = "") -> str:
@@ -49,6 +72,9 @@ def about_words(request: Request) -> Iterator[str]:
     if request.word_vectors is None:
         yield "no rows of word vectors: name a word2vec or GloVe text file with --word-vectors"
         return
+    if not HAS_TORCH:
+        yield "no row of InferSent: it needs torch, which comes with likewise[train]"
+        return
     n, hidden = len(inference_pairs(request)), _INFERSENT[request.size][1]
     yield f"word vectors of {request.word_vectors.name}; the paper has GloVe"
     if n:
@@ -61,18 +87,21 @@ def about_words(request: Request) -> Iterator[str]:
 def derived(model: Model, texts: Iterable[str], size: str) -> Iterator[tuple[str, Embedder]]:
     """("whitening", …) and ("flow", …) of a pooled model, fit on the unlabelled texts that are compared later."""
     texts = list(texts)
-    yield "whitening", Whitening.fit(model, texts)
+    known = _Known(model, texts)
+    yield "whitening", Whitening.fit(known, texts)
+    if not HAS_TORCH:
+        return
     from likewise.evaluation.baselines import Flow
 
     epochs, hidden = _FLOW[size]
-    yield "flow", Flow.fit(model, texts, epochs=epochs, hidden=hidden)
+    yield "flow", Flow.fit(known, texts, epochs=epochs, hidden=hidden)
 
 
-def with_words(request: Request, texts: Sequence[str], *, trained: bool = True) -> Iterator[tuple[str, Embedder]]:
+def with_words(request: Request, texts: Sequence[str]) -> Iterator[tuple[str, Embedder]]:
     """("Avg. GloVe", …) and ("InferSent-GloVe", …) where word vectors are given; the latter trained here on NLI."""
     if request.word_vectors is None:
         return
-    pairs = inference_pairs(request) if trained else []
+    pairs = inference_pairs(request) if HAS_TORCH else []
     learned = [text for pair in pairs for text in (pair.premise, pair.hypothesis)]
     words = WordVectors.load(request.word_vectors, texts=[*texts, *learned])
     yield "Avg. GloVe", words

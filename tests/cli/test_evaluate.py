@@ -1,0 +1,147 @@
+"""`likewise evaluate`: the shared frame and the verbs sts, stsb, sick, binary, triplets."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+
+import pytest
+from click.testing import CliRunner
+
+from likewise.cli import main
+
+
+@pytest.fixture
+def run(mean_folder):
+    def call(*words, models=(mean_folder,), **more):
+        chosen = [word for model in models for word in ("--model", str(model))]
+        return CliRunner().invoke(main, ["evaluate", *map(str, words), *chosen], **more)
+
+    return call
+
+
+@pytest.fixture
+def stsb(shared):
+    return shared / "data" / "stsbenchmark"
+
+
+def test_the_table_is_plain_and_the_same_every_time(run, stsb):
+    first, second = (run("stsb", "--data", stsb, "--split", "dev", "-s", "cosine", "-s", "rcmd") for _ in range(2))
+    assert first.exit_code == 0, first.stderr
+    assert first.stdout == second.stdout
+    lines = first.stdout.splitlines()
+    assert lines[0] == "STS benchmark, dev"
+    assert lines[3].split() == ["model", "similarity", "spearman", "pearson"]
+    assert re.search(r"rcmd +-?\d+\.\d\d ±\d+\.\d\d", first.stdout)
+    assert re.search(r"rcmd − cosine +[+-]\d", first.stdout)
+
+
+def test_every_file_is_written(run, stsb, tmp_path, mean_copy):
+    files = {kind: tmp_path / f"out.{kind}" for kind in ("json", "csv", "latex", "html")}
+    options = [word for kind, path in files.items() for word in (f"--{kind}", path)]
+    done = run(
+        "stsb", "--data", stsb, "--split", "dev", "-s", "rcmd", *options, "--resamples", "100", "--worst", "1",
+        models=(mean_copy, shutil.copytree(mean_copy, tmp_path / "other")),
+    )  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    assert done.stderr.count("wrote ") == 4
+    told = json.loads(files["json"].read_text(encoding="utf-8"))
+    assert [one["model"] for one in told["measures"]] == ["model"] * 2 + ["other"] * 2
+    assert told["measures"][0]["low"] < told["measures"][0]["value"] < told["measures"][0]["high"]
+    assert told["comparisons"][0]["difference"] == 0  # the same weights
+    assert told["comparisons"][0]["p_value"] == 1
+    assert {one["model"] for one in told["worst"]} == {"model", "other"}
+    assert told["worst"][0]["explanation"]["similarity"] == "rcmd"
+    assert any(one["subset"] == "negation: in one" for one in told["slices"])
+    rows = list(csv.DictReader(files["csv"].open(encoding="utf-8")))
+    assert [(row["model"], row["metric"]) for row in rows] == [
+        (model, metric) for model in ("model", "other") for metric in ("spearman", "pearson")
+    ]
+    assert r"\toprule" in files["latex"].read_text(encoding="utf-8")
+    assert files["html"].read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_folders_of_one_name_are_told_apart(run, stsb, tmp_path, mean_folder):
+    models = [shutil.copytree(mean_folder, tmp_path / name / "final") for name in "ab"]
+    done = run("stsb", "--data", stsb, "--split", "dev", "-s", "cosine", "--json", "--resamples", 0, models=models)
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one["model"] for one in told] == [str(model) for model in models]
+
+
+def test_a_model_is_not_compared_with_itself(run, stsb, mean_folder):
+    done = run("stsb", "--data", stsb, models=(mean_folder, mean_folder))
+    assert done.exit_code == 2
+    assert "the same model twice" in done.stderr
+
+
+def test_details_show_sources_slices_and_worst_pairs(run, shared):
+    done = run("sts", "--data", shared / "data", "--tasks", "sts16", "-s", "rcmd", "--details", "--resamples", 0)
+    assert done.exit_code == 0, done.stderr
+    assert "STS16, spearman" in done.stdout
+    assert "plagiarism" in done.stdout
+    assert "length: below 8 words" in done.stdout
+    assert "Pairs placed farthest" in done.stdout
+
+
+def test_tasks_are_chosen_by_name(run, shared):
+    done = run("sts", "--data", shared / "data", "--tasks", "STS16,stsb", "--text", "moses", "--json", "--resamples", 0)
+    assert done.exit_code == 0, done.stderr
+    told = {json.loads(line)["task"] for line in done.stdout.splitlines()}
+    assert told == {"STS16", "STS-b", "Avg."}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--tasks", "STS12,STS99"], "unknown task 'STS99'; known are STS12"),
+        (["--tasks", " , "], "--tasks names no task"),
+        (["--similarity", "jaccard"], "jaccard"),
+    ],
+)
+def test_bad_options_are_named(run, tmp_path, words, message):
+    done = run("sts", "--data", tmp_path, *words)
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["sts", "stsb", "sick"])
+def test_missing_data_is_one_line(run, tmp_path, verb):
+    done = run(verb, "--data", tmp_path)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("likewise: ")
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""
+
+
+def test_sick(run, shared):
+    done = run("sick", "--data", shared / "data", "--split", "dev", "--json", "-s", "cosine")
+    told = json.loads(done.stdout)
+    assert (told["task"], told["n"]) == ("sick-dev", 500)
+
+
+def test_binary(run, shared):
+    words = ["binary", "--data", shared / "data", "--set", "mrpc", "-s", "cosine", "--resamples", 50, "--json"]
+    told = json.loads(run(*words).stdout)
+    assert (told["task"], told["n"]) == ("mrpc-test", 1725)
+    assert 50 < told["accuracy"] <= told["best_accuracy"] <= 100
+    own = json.loads(run(*words, "--choose-on", "test").stdout)
+    assert "accuracy" not in own
+    assert own["best_f1"] == told["best_f1"]
+
+
+def test_triplets(run, shared, tmp_path):
+    done = run("triplets", "--data", shared / "data" / "wikitext2" / "test.txt", "--json", "-s", "cosine")
+    told = json.loads(done.stdout)
+    assert told["task"] == "sections"
+    assert 0 < told["accuracy"] < 1
+    path = tmp_path / "some.csv"
+    path.write_text("Sentence1,Sentence2,Sentence3\nA plane.,An air plane.,The cats\n", encoding="utf-8")
+    assert json.loads(run("triplets", "--data", path, "--json", "-s", "rcmd").stdout)["n"] == 1
+
+
+@pytest.mark.parametrize("verb", ["sts", "sick", "binary", "triplets"])
+def test_every_help_has_an_example(verb):
+    done = CliRunner().invoke(main, ["evaluate", verb, "--help"])
+    assert re.search(rf"^ *Examples?:\n *likewise evaluate {verb}", done.stdout, re.MULTILINE)

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import csv
+import json
+import re
+
+import pytest
+
+from likewise.errors import DataError
+from likewise.evaluation.measures import Measure
+from likewise.evaluation.statistics import Comparison
+from likewise.evaluation.tables import (
+    Results,
+    decimals,
+    grids,
+    number,
+    short_names,
+    to_csv,
+    to_json,
+    to_latex,
+    to_records,
+    write_csv,
+)
+
+ROWS = [
+    Measure(task, subset, model, similarity, metric, value, 10, *ends)
+    for model, shift in (("org/a_1", 0.0), ("b & c", 2.0))
+    for similarity in ("cosine", "rcmd")
+    for task, subset, value, ends in (
+        ("STS12", "x", 50.0, ()),
+        ("STS12", "all", 70.0 + shift, (68.0 + shift, 72.0 + shift)),
+        ("STS-b", "all", 80.0 - shift, ()),
+    )
+    for metric in ("spearman", "pearson")
+]
+NONE = Measure("STS-b", "all", "z", "cosine", "spearman", None, 1, reason="there is 1")
+DIFFERENCE = Comparison("STS-b", "all", "spearman", "a", "b", -2.0, 10, -3.0, -1.0, 0.004)
+
+
+def test_systems_are_rows_and_tasks_are_columns():
+    spearman, pearson = grids(ROWS, decimals(ROWS))
+    assert (spearman.title, pearson.title) == ("spearman", "pearson")
+    assert spearman.corner == ("model", "similarity")
+    assert spearman.columns == ("STS12", "STS-b")
+    assert spearman.labels[0] == ("a_1", "cosine")
+    assert spearman.printed()[0] == ["70.00 ±2.00", "80.00"]
+
+
+def test_a_single_task_has_its_metrics_as_columns():
+    (grid,) = grids([one for one in ROWS if one.task == "STS-b"], {})
+    assert grid.columns == ("spearman", "pearson")
+    assert grid.title == "STS-b (n = 10)"
+
+
+def test_every_subset_is_shown_when_asked_for():
+    titles = [grid.title for grid in grids(ROWS, {}, every_subset=True)]
+    assert titles == ["STS12, spearman", "STS12, pearson", "STS-b, spearman", "STS-b, pearson"]
+    assert grids(ROWS, {}, every_subset=True)[0].columns == ("x", "all")
+    assert grids([], {}) == []
+
+
+def test_what_compares_nothing_has_no_column_for_it():
+    rows = [Measure("MR", "all", name, "", "accuracy", 80.0, 5) for name in "ab"]
+    assert grids(rows, {})[0].corner == ("model",)
+    assert grids(rows, {})[0].labels == (("a",), ("b",))
+
+
+def test_the_best_of_a_column_is_known_and_a_missing_value_is_not_it():
+    assert grids([*ROWS, NONE], {})[0].best() == {(2, 0), (3, 0), (0, 1), (1, 1)}
+    assert grids([NONE], {})[0].best() == set()
+    cut = [Measure("t", "all", name, "cosine", "f1_threshold", value, 5) for name, value in (("a", 0.1), ("b", 0.9))]
+    assert grids(cut, {})[0].best() == set()
+
+
+def test_a_missing_value_has_its_reason():
+    grid = grids([*ROWS, NONE], {})[0]
+    assert grid.printed()[-1] == ["", "–"]
+    assert grid.reasons() == ["z cosine, STS-b: there is 1"]
+
+
+def test_numbers_between_0_and_1_have_four_decimals():
+    small = Measure("t", "all", "m", "s", "f1", 0.86531, 5, 0.8, 0.9)
+    assert number(small, decimals([small])) == "0.8653 ±0.0500"
+    assert number(DIFFERENCE, {}) == "-2.00 ±1.00 p=0.004"
+    assert number(None, {}) == ""
+
+
+def test_names_are_short_where_that_is_unique():
+    assert short_names(["x/a", "b"]) == {"x/a": "a", "b": "b"}
+    assert short_names(["x/a", "y/a"]) == {"x/a": "x/a", "y/a": "y/a"}
+
+
+def test_csv_has_every_measure_by_name():
+    rows = list(csv.DictReader(to_csv([*ROWS, NONE]).splitlines()))
+    assert list(rows[0]) == ["task", "subset", "model", "similarity", "metric", "value", "n", "low", "high", "reason"]
+    assert len(rows) == len(ROWS) + 1
+    assert (rows[0]["model"], float(rows[0]["value"])) == ("org/a_1", 50.0)
+    assert (rows[-1]["value"], rows[-1]["reason"]) == ("", "there is 1")
+
+
+def test_csv_is_appended_to_under_the_same_header_only(tmp_path):
+    path = tmp_path / "results.csv"
+    write_csv(ROWS[:2], path, append=True)
+    write_csv(ROWS[2:5], path, append=True)
+    assert len(list(csv.DictReader(path.open()))) == 5
+    write_csv(ROWS[:1], path)
+    assert len(list(csv.DictReader(path.open()))) == 1
+    path.write_text("epoch,steps,value\n1,2,3\n")
+    with pytest.raises(DataError, match="the columns are epoch, steps, value"):
+        write_csv(ROWS[:1], path, append=True)
+    assert path.read_text() == "epoch,steps,value\n1,2,3\n"
+
+
+def test_json_has_null_and_a_reason_in_place_of_nan():
+    told = json.loads(to_json(Results("t\ud800", [*ROWS, NONE], [DIFFERENCE])), parse_constant=pytest.fail)
+    assert told["measures"][-1]["value"] is None
+    assert told["measures"][-1]["reason"] == "there is 1"
+    assert told["comparisons"][0]["p_value"] == 0.004
+
+
+def test_a_record_has_its_metrics_by_name():
+    first = to_records([*ROWS, NONE])[1]
+    assert first == {
+        "task": "STS12",
+        "subset": "all",
+        "model": "org/a_1",
+        "similarity": "cosine",
+        "n": 10,
+        "spearman": 70.0,
+        "pearson": 70.0,
+        "intervals": {"spearman": [68.0, 72.0], "pearson": [68.0, 72.0]},
+    }
+
+
+def test_latex_is_escaped_and_marks_the_best():
+    text = to_latex(Results("100 % of\nit", ROWS, [DIFFERENCE]))
+    assert text.startswith("% 100 % of it; needs")
+    assert r"a\_1 & cosine & 70.00 $\pm$2.00 & \textbf{80.00} \\" in text
+    assert r"b \& c & rcmd & \textbf{72.00 $\pm$2.00} & 78.00 \\" in text
+    assert text.count(r"\toprule") == text.count(r"\bottomrule") == 3
+    for table in re.findall(r"tabular\}\{(\w+)\}(.*?)\\end", text, re.DOTALL):
+        rows = [line for line in table[1].splitlines() if line.endswith(r"\\")]
+        assert {len(re.findall(r"(?<!\\)&", row)) + 1 for row in rows} == {len(table[0])}

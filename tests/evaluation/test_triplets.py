@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from likewise.data import TextTriplet
+from likewise.errors import InputError
+from likewise.evaluation import evaluate_triplets, score_triplets
+
+VECTORS = {"a": (1.0, 0.0), "near": (0.9, 0.1), "far": (-1.0, 0.2), "long": (9.0, 0.0), "mirror": (0.9, -0.1)}
+NAMES = ["cosine", "euclidean", "manhattan", "rcmd"]
+
+
+def triplets(*rows):
+    return [TextTriplet(*row) for row in rows]
+
+
+def test_the_nearer_one_must_be_the_positive(embedder):
+    some = triplets(("a", "near", "far"), ("a", "far", "near"), ("near", "a", "far"))
+    for one in evaluate_triplets(embedder(VECTORS), some, NAMES):
+        assert one.value == pytest.approx(2 / 3)
+        assert one.low <= one.value <= one.high
+        assert one.n == 3
+
+
+def test_a_tie_is_wrong(embedder):
+    some = triplets(("a", "near", "mirror"), ("a", "mirror", "near"), ("a", "near", "near"))
+    assert {one.value for one in evaluate_triplets(embedder(VECTORS), some, NAMES)} == {0.0}
+    constant = embedder(dict.fromkeys(VECTORS, (1.0, 1.0)))
+    assert {one.value for one in evaluate_triplets(constant, triplets(("a", "near", "far")), NAMES)} == {0.0}
+
+
+def test_similarities_may_disagree(embedder):
+    some = triplets(("a", "long", "near"))
+    found = {one.similarity: one.value for one in evaluate_triplets(embedder(VECTORS), some, NAMES)}
+    assert found == {"cosine": 1.0, "euclidean": 0.0, "manhattan": 0.0, "rcmd": 1.0}
+
+
+def test_no_triplet_has_no_accuracy(embedder):
+    (one,) = evaluate_triplets(embedder(VECTORS), [])
+    assert (one.value, one.n, one.reason) == (None, 0, "there is no triplet")
+
+
+def test_scores_that_are_nan_have_no_accuracy(embedder):
+    from dataclasses import replace
+
+    (found,) = score_triplets(embedder(VECTORS), triplets(("a", "near", "far")))
+    damaged = replace(found, negative=np.array([np.nan], np.float32))
+    assert damaged.measures()[0].value is None
+    assert "1 of the triplets" in damaged.measures()[0].reason
+    assert damaged.compare(found)[0].difference is None
+
+
+def test_each_distinct_text_is_encoded_once(embedder):
+    model = embedder(VECTORS)
+    evaluate_triplets(model, triplets(("a", "near", "far"), ("near", "a", "far")), NAMES)
+    assert sorted(model.encoded) == ["a", "far", "near"]
+
+
+def test_two_systems_are_compared_by_mcnemar(embedder):
+    some = triplets(*[("a", "long", "near")] * 12, ("a", "near", "far"))
+    cosine, euclidean = score_triplets(embedder(VECTORS), some, ["cosine", "euclidean"], n_resamples=200)
+    (one,) = euclidean.compare(cosine)
+    assert (one.first, one.second, one.test) == ("cosine", "euclidean", "McNemar")
+    assert one.difference == pytest.approx(-12 / 13)
+    assert one.low <= one.difference <= one.high
+    assert one.p_value == pytest.approx(2 * 0.5**12)
+    with pytest.raises(InputError, match="same triplets"):
+        score_triplets(embedder(VECTORS), some[:1])[0].compare(cosine)
