@@ -105,6 +105,9 @@ def test_a_token_level_model_has_rows_of_rcmd_only(checkpoint, shared):
     found = reproduce("clrcmd-table2", Request([model], shared / "data", "smoke"))
     assert all("RCMD" in row.system for row in found.rows)
     assert reproduce("sbert-table1", Request([model], shared / "data", "smoke")).rows == ()
+    assert [row.system for row in reproduce("sbert-table2", Request([model], shared / "data", "smoke")).rows] == [
+        f"{model.name}, rcmd"
+    ]
 
 
 def test_differences_leave_out_what_either_lacks():
@@ -143,7 +146,7 @@ def test_the_command_prints_ours_below_the_papers(mean_folder, shared):
     assert lines[place + 2].split()[0] == "−"
     assert "What explains differences" in lines
     told = json.loads(CliRunner().invoke(main, [*words, "--json"]).stdout)
-    assert told["rows"][0]["system"] == mean_folder.name
+    assert told["rows"][0]["system"] == f"{mean_folder.name}, cosine"
     assert told["table"]["name"] == "sbert-table2"
 
 

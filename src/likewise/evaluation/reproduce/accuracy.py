@@ -76,8 +76,8 @@ def sbert_table2(request: Request) -> Found:
     pairs = request.some(read_stsb(request.folder(), "test"), 60)
     for model in request.models:
         beside = TABLES["sbert-table2"].row("SBERT-base", "trained on STS-b")
-        measures = evaluate_sts(model, {"STS-b": {"all": pairs}}, ["cosine"], n_resamples=0)
-        yield _row(label(model), measures, [("STS-b", "all", "spearman")], beside)
+        measures = evaluate_sts(model, {"STS-b": {"all": pairs}}, [_compared(model)], n_resamples=0)
+        yield _row(f"{label(model)}, {_compared(model)}", measures, [("STS-b", "all", "spearman")], beside)
         yield about(model)
     for scorer in request.cross_encoders:
         scores = scorer.score([pair.a for pair in pairs], [pair.b for pair in pairs])
@@ -102,7 +102,9 @@ def sbert_table3(request: Request) -> Found:
         for name, baseline in systems:
             yield _frozen(f"{name} (ours), {corpus}", baseline, pairs, table.row(name, "unsupervised"))
         for model in models:
-            yield _frozen(f"{label(model)} frozen, {corpus}", model, pairs, None)
+            yield _frozen(f"{label(model)} frozen, {corpus}", model, pairs, None, _compared(model))
+            if not model.pooled:
+                continue
             fit = ridge(model)
             for kind, splits in (
                 ("10-fold", folds(pairs, 10 if request.size != "smoke" else 2)),
@@ -136,7 +138,7 @@ def sbert_table4(request: Request) -> Found:
     for model in request.models:
         names = ("cosine", "rcmd") if model.pooled else ("rcmd",)
         for name in names:
-            measures = evaluate_triplets(model, triplets, [name])
+            measures = evaluate_triplets(model, triplets, [name], n_resamples=0)
             beside = TABLES["sbert-table4"].row("SBERT-base") if name == "cosine" else None
             accuracy = [one for one in measures if one.metric == "accuracy"][:1]
             yield OurRow(f"{label(model)} {name}, frozen", (accuracy[0].value,), beside, _reasons(accuracy))
@@ -172,7 +174,7 @@ def sbert_table6(request: Request) -> Found:
     """STS benchmark, dev, of models trained with one pooling or another."""
     pairs = request.some(read_stsb(request.folder(), "dev"), 60)
     for model in request.models:
-        measures = evaluate_sts(model, {"STS-b": {"all": pairs}}, ["cosine"], n_resamples=0)
+        measures = evaluate_sts(model, {"STS-b": {"all": pairs}}, [_compared(model)], n_resamples=0)
         found = _row(label(model), measures, [("STS-b", "all", "spearman")], None)
         pooling = model.encoder.head.pooling
         modes = "+".join(pooling.modes).upper() if pooling else "no pooling"
@@ -223,6 +225,10 @@ def clrcmd_table2(request: Request) -> Found:
         "law-keeping: special tokens take part as rows of their own and of exact ties the first is chosen, so that "
         "what is shown adds up to the score; the paper cuts them off and chooses all"
     )
+
+
+def _compared(model: Model) -> str:
+    return "cosine" if model.pooled else "rcmd"
 
 
 def _beside(model: Model, table: str, *, rcmd: bool = False) -> PublishedRow:
@@ -292,8 +298,14 @@ def _corpora(request: Request) -> dict[str, Sequence[ArgumentPair]]:
     return {name: request.some(read_arguments(path), 200) for name, path in paths.items()}
 
 
-def _frozen(system: str, model: Embedder, pairs: Sequence[ArgumentPair], beside: PublishedRow | None) -> OurRow:
-    measures = evaluate_arguments(model, pairs, ["cosine"], n_resamples=0)
+def _frozen(
+    system: str,
+    model: Embedder,
+    pairs: Sequence[ArgumentPair],
+    beside: PublishedRow | None,
+    similarity: str = "cosine",
+) -> OurRow:
+    measures = evaluate_arguments(model, pairs, [similarity], n_resamples=0)
     return _row(system, measures, [("AFS", "all", metric) for metric in ("pearson", "spearman")], beside)
 
 
