@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +127,10 @@ def compared(precision: str, n_steps: int, repeats: int, bars: bool) -> list[dic
     for _ in range(repeats):
         for who, values in found.items():
             values.append(fresh(who, precision, n_steps))
-    middle: Callable[[str, str], float] = lambda who, key: statistics.median(one[key] for one in found[who])
+
+    def middle(who: str, key: str) -> float:
+        return statistics.median(one[key] for one in found[who])
+
     job, rows = f"MiniLM, contrastive, {BATCH} triplets, {precision}", []
     for who, name in (("cosine", ""), ("rcmd", " (ours with RCMD)")):
         seconds = {key: BATCH / middle(key, "rate") for key in (who, PEER)}
@@ -138,9 +141,7 @@ def compared(precision: str, n_steps: int, repeats: int, bars: bool) -> list[dic
         rows.append(row(f"{job}: triplets a second{name}", middle(who, "rate"), "1/s"))
     peaks = {who: middle(who, "peak") for who in ("cosine", PEER)}
     bar = "ratio >= 1" if bars else None
-    rows.append(
-        row(f"{job}: peak memory", peaks["cosine"], "MB", baseline=peaks[PEER], baseline_name=PEER, bar=bar)
-    )
+    rows.append(row(f"{job}: peak memory", peaks["cosine"], "MB", baseline=peaks[PEER], baseline_name=PEER, bar=bar))
     return rows
 
 
@@ -171,7 +172,9 @@ def share(n: int, repeats: int, bars: bool) -> list[dict[str, Any]]:
                 middle = time.perf_counter()
                 found.tokens.backward(leaf.grad)
                 spent.append((middle - forward) / (time.perf_counter() - middle + forward - start))
-            job = f"{similarity}, {n} triplets of at most 32 tokens, {precision}: the objective's time over the encoder's"
+            job = (
+                f"{similarity}, {n} triplets of at most 32 tokens, {precision}: the objective's time over the encoder's"
+            )
             bar = "ours <= 0.15" if bars and similarity == "rcmd" else None
             rows.append(row(job, statistics.median(spent[1:]), "share", bar=bar))
     return rows

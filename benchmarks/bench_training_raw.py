@@ -60,16 +60,16 @@ from likewise.training import Dataset, TrainableEncoder, TrainingConfig
 N_PIECES, DIM, N_LAYERS, LONGEST = 8_192, 128, 2, 64
 TABLE = f"BERT of {N_LAYERS} layers × {DIM}, 1 seed"
 SPECIAL = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
-POOLS = {
-    "captions_vse/coco_precomp/dev_caps.txt": 0,
-    "captions_vse/coco_precomp/testall_caps.txt": 0,
-    "captions_vse/f30k_precomp/dev_caps.txt": 0,
-    "captions_vse/f30k_precomp/test_caps.txt": 0,
-    "multi30k/train.en": 0,
-    "multi30k/val.en": 0,
-    "flickr8k/Flickr8k.token.txt": 1,
-}
-"""Files of one sentence a line, and its column between tabs."""
+POOLS = (
+    "captions_vse/coco_precomp/dev_caps.txt",
+    "captions_vse/coco_precomp/testall_caps.txt",
+    "captions_vse/f30k_precomp/dev_caps.txt",
+    "captions_vse/f30k_precomp/test_caps.txt",
+    "multi30k/train.en",
+    "multi30k/val.en",
+    "flickr8k/Flickr8k.token.txt",
+)
+"""Files of one sentence a line, behind a tab where there is one."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ SIZES = {"full": Size(150_000, 40_000, None), "smoke": Size(2_000, 128, 60)}
 def sentences() -> list[str]:
     """Distinct sentences of the pools, without those that are measured on."""
     folder = data_folder()
-    found = [line.split("\t")[at] for path, at in POOLS.items() for _, line in read_lines(folder / path)]
+    found = [line.split("\t")[-1] for path in POOLS for _, line in read_lines(folder / path)]
     with open(folder / "ag_news" / "test.csv", encoding="utf-8", newline="") as stream:
         found += [text for row in csv.reader(stream) for text in row[1:3]]
     for name in ("valid", "test"):
@@ -103,7 +103,7 @@ def sentences() -> list[str]:
 
 
 def vocabulary(texts: list[str]) -> Tokenizer:
-    """The default model's WordPiece with its pieces of one sign and the most frequent others only."""
+    """The default model's WordPiece with its pieces of one ASCII sign and the most frequent others only."""
     whole = json.loads((find().folder / "tokenizer.json").read_text(encoding="utf-8"))
     whole["truncation"] = whole["padding"] = None
     pieces = whole["model"]["vocab"]

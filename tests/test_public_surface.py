@@ -16,7 +16,7 @@ SURFACE = {
         "MissingExtraError ModelError ModelNotFoundError PlainKernelsWarning RepairedDataWarning TrainingError "
         "TruncationError TruncationWarning WorkerError warn"
     ),
-    "likewise.types": "Array Embeddings TextTokens Token computable",
+    "likewise.types": "Array Embeddings TextTokens Token array_namespace computable",
     "likewise.pooling": "MODES Pooling",
     "likewise.quantise": "MIN_VECTORS Calibration hamming to_binary",
     "likewise.kernels": (

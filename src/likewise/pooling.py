@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 from jaxtyping import Float, Shaped
 
 from likewise.errors import ModelError
+from likewise.types import array_namespace
 
 __all__ = ["MODES", "Pooling"]
 

@@ -7,15 +7,29 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
+import array_api_compat
 import numpy as np
-from array_api_compat import array_namespace, device, is_numpy_array, is_torch_array
+from array_api_compat import device, is_numpy_array, is_torch_array
 
 from likewise.errors import InputError, InputTypeError
 
-__all__ = ["Array", "Embeddings", "TextTokens", "Token", "computable"]
+__all__ = ["Array", "Embeddings", "TextTokens", "Token", "array_namespace", "computable"]
 
 Array: TypeAlias = Any
 """A numpy array or a torch tensor; shapes stand in the jaxtyping annotations."""
+
+
+def array_namespace(*arrays: Array) -> Any:
+    """The functions of the array API standard for these arrays, all of one library.
+
+    numpy has them itself since 2.1; the compatible namespace would import all of its corners at every start.
+
+    Raises:
+        TypeError: The arrays are of different libraries, or of none.
+    """
+    if hasattr(np, "astype") and all(isinstance(array, np.ndarray | np.generic) for array in arrays) and arrays:
+        return np
+    return array_api_compat.array_namespace(*arrays)
 
 
 def computable(array: Array) -> Array:

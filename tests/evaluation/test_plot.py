@@ -18,7 +18,9 @@ def row(model="m", task="T", metric="spearman", value=50.0, low=None, high=None)
 
 
 def test_each_value_is_a_dot_between_the_ends_of_its_interval():
-    svg = ElementTree.fromstring(drawn([row(task="T<"), row("n", "T<", value=70.0, low=60.0, high=75.0), row(task="U")]))[0]
+    svg = ElementTree.fromstring(
+        drawn([row(task="T<"), row("n", "T<", value=70.0, low=60.0, high=75.0), row(task="U")])
+    )[0]
     dots, bars = svg.findall(".//circle"), svg.findall(".//line[@class='bar']")
     assert len(dots) == len(bars) == 3
     for dot, bar in zip(dots, bars, strict=True):

@@ -48,7 +48,9 @@ def results(tiny):
         for model in ("a", EVIL)
         for metric in ("spearman", "pearson")
     ]
-    rows.append(Measure("STS12", "all", "constant", "rcmd", "spearman", None, 10, reason=f"all scores are equal {EVIL}"))
+    rows.append(
+        Measure("STS12", "all", "constant", "rcmd", "spearman", None, 10, reason=f"all scores are equal {EVIL}")
+    )
     worst = [WorstPair("STS12", "a", "rcmd", f"A plane {EVIL}", "An air plane\ud800", 5.0, 0.1, -70.0)]
     worst = [*explain_worst(tiny, worst, "rcmd"), *worst]
     differences = [

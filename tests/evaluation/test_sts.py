@@ -137,7 +137,12 @@ def test_unnormalised_undoes_a_final_scaling(sentence_folder):
 
     from likewise import Model
 
-    texts = ["A plane is taking off.", "The cats don't like the dog's café.", "A man plays a large flute", "Three children"]
+    texts = [
+        "A plane is taking off.",
+        "The cats don't like the dog's café.",
+        "A man plays a large flute",
+        "Three children",
+    ]
     data = {"t": {"all": [ScoredPair(texts[0], text, i) for i, text in enumerate(texts)]}}
     names = ["cosine", "euclidean", "manhattan", "dot"]
     for pooling in ("mean", "max"):

@@ -111,9 +111,7 @@ def test_a_resumed_run_gives_the_weights_of_a_straight_one(checkpoint: Callable[
                 raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_cross_encoder(
-            _model(checkpoint("roberta")), data, config, output=tmp_path / "two", callbacks=[Stop()]
-        )
+        train_cross_encoder(_model(checkpoint("roberta")), data, config, output=tmp_path / "two", callbacks=[Stop()])
     resumed = _model(checkpoint("roberta"))
     train_cross_encoder(resumed, data, config, output=tmp_path / "two", resume=True)
     for name, tensor in straight.module.state_dict().items():

@@ -48,7 +48,11 @@ def naive(model, pairs, corpus, n, limits, judge=None) -> list[TextTriplet]:
     for anchor, positive in pairs:
         own = {normalised(b) for a, b in pairs if normalised(a) == normalised(anchor)} | {normalised(anchor)}
         ranked = sorted(
-            ((-model.score(anchor, text), place, text) for place, (key, text) in enumerate(first.items()) if key not in own)
+            (
+                (-model.score(anchor, text), place, text)
+                for place, (key, text) in enumerate(first.items())
+                if key not in own
+            )
         )
         scorer = judge or model
         top = float(np.asarray(scorer.score([anchor], [positive]))[0])

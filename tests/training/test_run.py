@@ -305,10 +305,10 @@ def test_bad_data_is_refused_before_anything_starts(make, data, message, mean_fo
 
 
 def test_an_earlier_run_is_not_overwritten_and_another_not_resumed(mean_folder, tmp_path):
-    def run(config: TrainingConfig, data=pairs, objective=Contrastive(), **options):
+    def run(config: TrainingConfig, data=pairs, temperature=0.05, **options):
         return train(
             TrainableEncoder.from_folder(mean_folder),
-            objective,
+            Contrastive(temperature=temperature),
             [data()],
             config,
             output=tmp_path / "run",
@@ -323,7 +323,7 @@ def test_an_earlier_run_is_not_overwritten_and_another_not_resumed(mean_folder, 
     with pytest.raises(InputError, match="another run: data was"):
         run(plan(max_steps=2), data=lambda: pairs(40), resume=True)
     with pytest.raises(InputError, match=r"another run: objective was .*temperature': 0.05.* and is .*0.1"):
-        run(plan(max_steps=2), objective=Contrastive(temperature=0.1), resume=True)
+        run(plan(max_steps=2), temperature=0.1, resume=True)
     assert run(plan(max_steps=2, keep_checkpoints=3), resume=True).n_steps == 2
 
 

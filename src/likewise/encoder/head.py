@@ -15,12 +15,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from array_api_compat import array_namespace, is_torch_array
+from array_api_compat import is_torch_array
 from jaxtyping import Float
 
 from likewise.errors import InputError, ModelError
 from likewise.kernels import unit
 from likewise.pooling import Pooling
+from likewise.types import array_namespace
 
 __all__ = ["ACTIVATIONS", "Dense", "Head", "Normalize", "SkipTokens"]
 

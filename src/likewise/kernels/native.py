@@ -13,11 +13,12 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_torch_array
+from array_api_compat import is_torch_array
 from jaxtyping import Float, Int
 
 from likewise.errors import InputError, PlainKernelsWarning, warn
 from likewise.kernels.inputs import checked_offsets, refuse_token
+from likewise.types import array_namespace
 
 _native: ModuleType | None
 try:

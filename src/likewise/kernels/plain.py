@@ -9,8 +9,10 @@ import itertools
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_torch_array
+from array_api_compat import device, is_torch_array
 from jaxtyping import Float, Int
+
+from likewise.types import array_namespace
 
 __all__ = [
     "bfloat16",

@@ -34,7 +34,7 @@ from likewise.recipes.planning import (
     rows_of,
     splits_of,
 )
-from likewise.recipes.recipe import ObjectivePart
+from likewise.recipes.recipe import ObjectivePart, read_recipe
 from likewise.training import Dataset, TrainableEncoder, train, train_cross_encoder
 
 __all__ = ["is_first_process", "run"]
@@ -94,18 +94,18 @@ def is_first_process() -> bool:
 
 def _claim(output: Path, plan: Plan, resume: bool) -> None:
     """Refuse a folder of other runs; leave the recipe in it, by which it is known again."""
-    path, text = output / _RECIPE, recipe_text(dataclasses.replace(plan.recipe, seeds=()))
+    path = output / _RECIPE
     if path.exists():
         if not resume:
             raise InputError(f"{output} holds runs already; choose another folder, or go on with them: --resume")
-        if path.read_text(encoding="utf-8") != text:
+        if dataclasses.replace(read_recipe(path), seeds=plan.recipe.seeds) != plan.recipe:
             raise InputError(
                 f"{output} holds runs of another recipe, size or base model (compare {path}); choose another folder"
             )
         return
     output.mkdir(parents=True, exist_ok=True)
     with atomic_file(path, "w") as stream:
-        stream.write(text)
+        stream.write(recipe_text(plan.recipe))
 
 
 def _one(

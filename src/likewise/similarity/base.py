@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 from jaxtyping import Float
 
 from likewise.errors import EmptyTextWarning, InputError, warn
-from likewise.types import Embeddings
+from likewise.types import Embeddings, array_namespace
 
 __all__ = ["Decomposition", "Similarity", "check_same_dim", "check_same_rows", "warn_if_empty"]
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from array_api_compat import array_namespace
 from jaxtyping import Float
 
 from likewise.kernels import cosines, unit
 from likewise.similarity.base import Decomposition, Similarity, check_same_dim, check_same_rows
-from likewise.types import Embeddings
+from likewise.types import Embeddings, array_namespace
 
 __all__ = ["Cosine", "Dot"]
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from array_api_compat import array_namespace
 from jaxtyping import Float
 
 from likewise.errors import InputError
 from likewise.similarity.base import Decomposition, Similarity, check_same_dim, check_same_rows
-from likewise.types import Embeddings
+from likewise.types import Embeddings, array_namespace
 
 __all__ = ["Euclidean", "Manhattan"]
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 from jaxtyping import Float
 
 from likewise.kernels import rcmd_matrix, rcmd_pairs, rcmd_plans
 from likewise.similarity.base import Decomposition, Similarity, check_same_dim, check_same_rows, warn_if_empty
-from likewise.types import Embeddings
+from likewise.types import Embeddings, array_namespace
 
 __all__ = ["RCMD"]
 

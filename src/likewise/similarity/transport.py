@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 from jaxtyping import Float
 
 from likewise.errors import InputError
 from likewise.kernels import cosines
 from likewise.similarity.base import Decomposition, Similarity, check_same_dim, check_same_rows, warn_if_empty
-from likewise.types import Embeddings
+from likewise.types import Embeddings, array_namespace
 
 __all__ = ["Transport"]
 

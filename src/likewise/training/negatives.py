@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -27,6 +27,7 @@ _CELLS = 4_000_000
 """Scores that are held at once."""
 
 
+@runtime_checkable
 class Judge(Protocol):
     """What scores pairs row by row, such as a cross-encoder."""
 
