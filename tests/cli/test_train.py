@@ -42,7 +42,14 @@ def test_a_dry_run_trains_nothing(recipe_path, data, tmp_path, monkeypatch):  # 
     monkeypatch.setenv("LIKEWISE_DATA", str(data))
     done = call("train", recipe_path, "--dry-run", "--size", "full")
     assert done.exit_code == 0, done.output
-    for words in ("2 runs of", "contrastive: 3 steps of 8 rows", "40 rows read, 0 overlap", "40 used", "tokens a row", "GB"):
+    for words in (
+        "2 runs of",
+        "contrastive: 3 steps of 8 rows",
+        "40 rows read, 0 overlap",
+        "40 used",
+        "tokens a row",
+        "GB",
+    ):
         assert words in done.stdout
     found = json.loads(call("train", recipe_path, "--dry-run", "--json").stdout)
     assert (found["n_runs"], found["stages"][0]["n_steps"], found["stages"][0]["data"][0]["n_used"]) == (1, 2, 24)

@@ -138,6 +138,6 @@ def test_a_browser_sorts_and_filters(results, tmp_path):
         env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
     )
     down, up, rows, order = re.findall(r"<p>(.*?)</p>", done.stdout)
-    assert down == " ".join(["80"] * 8 + ["70"] * 8) + " "  # the missing one is last
-    assert up == " ".join(["70"] * 8 + ["80"] * 8) + " "
+    assert down == " ".join(["80.0"] * 8 + ["70.0"] * 8) + " "  # the missing one is last
+    assert up == " ".join(["70.0"] * 8 + ["80.0"] * 8) + " "
     assert (rows, order) == ("1", "ascending")

@@ -102,9 +102,9 @@ def test_csv_is_appended_to_under_the_same_header_only(tmp_path):
     path = tmp_path / "results.csv"
     write_csv(ROWS[:2], path, append=True)
     write_csv(ROWS[2:5], path, append=True)
-    assert len(list(csv.DictReader(path.open()))) == 5
+    assert len(list(csv.DictReader(path.read_text().splitlines()))) == 5
     write_csv(ROWS[:1], path)
-    assert len(list(csv.DictReader(path.open()))) == 1
+    assert len(list(csv.DictReader(path.read_text().splitlines()))) == 1
     path.write_text("epoch,steps,value\n1,2,3\n")
     with pytest.raises(DataError, match="the columns are epoch, steps, value"):
         write_csv(ROWS[:1], path, append=True)

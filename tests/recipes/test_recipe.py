@@ -116,7 +116,11 @@ def test_hyper_parameters_are_those_of_the_papers():
     ("old", "new", "message"),
     [
         ('name = "x"', 'naem = "x"', r"unknown key 'naem'; did you mean 'name'\?"),
-        ('kind = "contrastive"', 'kind = "contrastive", temperatur = 1', r"'stages\[0\].objective.temperatur'.*temperature"),
+        (
+            'kind = "contrastive"',
+            'kind = "contrastive", temperatur = 1',
+            r"'stages\[0\].objective.temperatur'.*temperature",
+        ),
         ('source = "y"', "", "'source' is missing"),
         ('source = "y"', "source = 5", "'source' is 5; give a value of type str"),
         ('source = "y"', 'source = "y"\nseeds = [1, "2"]', r"'seeds\[1\]' is '2'; give a value of type int"),

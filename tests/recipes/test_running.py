@@ -54,7 +54,7 @@ def test_the_card_says_what_the_model_is(finished):
     folder = Path(outcomes[0].folder)
     card = (folder / "README.md").read_text()
     header = card.split("---\n")[1]
-    assert 'license: apache-2.0\n' in header
+    assert "license: apache-2.0\n" in header
     assert "library_name: sentence-transformers\n" in header
     assert "base_model:\n" in header
     assert "datasets:\n- mine\n" in header
@@ -147,7 +147,9 @@ def test_a_cross_encoder_is_trained_by_a_recipe(checkpoint, recipe_path, data, t
     recipe = sized(read_recipe(recipe_path), "smoke")
     (stage,) = recipe.stages
     scored = dataclasses.replace(stage.data[0], kind="scored-pairs", paths=("mine/scored.jsonl",))
-    stage = dataclasses.replace(stage, objective=dataclasses.replace(stage.objective, kind="regression"), data=(scored,))
+    stage = dataclasses.replace(
+        stage, objective=dataclasses.replace(stage.objective, kind="regression"), data=(scored,)
+    )
     model = dataclasses.replace(recipe.model, kind="cross-encoder")
     made = plan(dataclasses.replace(recipe, model=model, stages=(stage,)), data, base=str(checkpoint("bert")))
     assert preview(made).stages[0].data[0].tokens_a_row > 10
@@ -169,7 +171,9 @@ def test_the_plan_notes_what_differs(recipe_path, data, mean_folder, checkpoint)
     assert small.recipe.notes == ()  # this recipe has no size small, so that nothing is smaller
     asks = dataclasses.replace(recipe, model=dataclasses.replace(recipe.model, projection="linear"))
     made = plan(asks, data, size="full")
-    assert made.recipe.notes == ("the base is a sentence model: it keeps its pooling and its head, and gets no new head",)
+    assert made.recipe.notes == (
+        "the base is a sentence model: it keeps its pooling and its head, and gets no new head",
+    )
     assert made.recipe.model.projection == "none"
 
 
@@ -218,7 +222,9 @@ def test_a_preview_counts_what_a_run_does(finished):
 
 def test_scores_over_seeds_and_what_is_missing():
     def outcome(seed, value):
-        after = Measure("t", "all", f"seed {seed}", "cosine", "spearman", value, 5, reason=None if value else "constant")
+        after = Measure(
+            "t", "all", f"seed {seed}", "cosine", "spearman", value, 5, reason=None if value else "constant"
+        )
         before = Measure("t", "all", "base", "cosine", "spearman", 50.0, 5)
         return Outcome(seed, None, "x", 1, 1.0, (), (before,), (after,))
 

@@ -43,10 +43,10 @@ _STDOUT = "-"
     "--data", "folder", type=click.Path(path_type=Path), help="The data sets.  [default: $LIKEWISE_DATA, else data]"
 )
 @click.option("-m", "--model", "base", help="Folder or hub name of the base model, in place of the recipe's.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Where the runs go.  [default: runs/RECIPE-SIZE]")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Where the runs go.  [default: runs/RECIPE-SIZE]"
+    "--seed", "seeds", type=click.IntRange(min=0), multiple=True, help="In place of the recipe's; repeatable."
 )
-@click.option("--seed", "seeds", type=click.IntRange(min=0), multiple=True, help="In place of the recipe's; repeatable.")
 @click.option("--resume", is_flag=True, help="Go on after an interruption; finished runs are not repeated.")
 @click.option("--dry-run", is_flag=True, help="Count data and steps and estimate memory; train nothing.")
 @click.option(

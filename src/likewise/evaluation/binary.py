@@ -45,7 +45,7 @@ class Operating:
     """Average precision; None if no pair is the same."""
 
 
-def operate(scores: Float[Any, " n"], same: Bool[Any, " n"]) -> Operating:
+def operate(scores: Float[Any, " n"], same: Bool[Any, " labels"]) -> Operating:
     """Best thresholds and average precision of scores, larger meaning more alike.
 
     Equal scores cannot be told apart: a cut lies between two different scores (in their middle), or outside all of
@@ -54,7 +54,8 @@ def operate(scores: Float[Any, " n"], same: Bool[Any, " n"]) -> Operating:
     Raises:
         InputError: Unequal lengths, no pair, or scores that are NaN or infinite.
     """
-    scores, same = np.asarray(scores, np.float64), np.asarray(same, bool)
+    given, same = np.asarray(scores), np.asarray(same, bool)
+    scores = given.astype(np.float64)
     if scores.shape != same.shape:
         raise InputError(f"{len(scores)} scores do not fit {len(same)} labels")
     reason = _no_value(scores)
@@ -65,7 +66,8 @@ def operate(scores: Float[Any, " n"], same: Bool[Any, " n"]) -> Operating:
     false = np.concatenate([[0], np.cumsum(~same[order])[ends]])
     values = scores[order][ends]
     inner = (values[:-1] + values[1:]) / 2
-    cuts = np.concatenate([[np.nextafter(values[0], np.inf)], inner, [values[-1]]])
+    above = np.nextafter(given.max(), given.dtype.type(np.inf))  # so that it is above in the precision given, too
+    cuts = np.concatenate([[above], inner, [values[-1]]])
     n_same = int(same.sum())
     accuracy = (true + (len(same) - n_same) - false) / len(same)
     at = int(accuracy.argmax())

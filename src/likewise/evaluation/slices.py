@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from likewise.data import ScoredPair
-from likewise.errors import InputError
+from likewise.errors import InputError, TruncationWarning
 from likewise.evaluation.measures import Measure
 from likewise.evaluation.sts import METRICS, SystemScores, TaskScores, correlate
 from likewise.explain import Explanation
@@ -19,7 +20,7 @@ from likewise.similarity import Similarity, by_name
 
 __all__ = ["WorstPair", "explain_worst", "measure_slices", "slices_of", "worst_pairs"]
 
-_WORD = re.compile(r"\w+(?:['’]\w+)*|n't")
+_WORD = re.compile(r"\d+(?:[.,:]\d+)+|\w+(?:['’]\w+)*|n't")
 _NEGATION = frozenset("no not nor none nobody nothing neither never nowhere cannot without n't".split())
 _NUMBER_WORDS = frozenset(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
@@ -136,10 +137,10 @@ def explain_worst(
     """The same pairs with their explanations; unchanged for a distance, which has none."""
     if by_name(similarity).name in ("euclidean", "manhattan"):
         return list(worst)
-    return [
-        replace(pair, explanation=model.explain(pair.a, pair.b, similarity=similarity, special_tokens=special_tokens))
-        for pair in worst
-    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruncationWarning)  # the explanation says it itself
+        found = [model.explain(pair.a, pair.b, similarity=similarity, special_tokens=special_tokens) for pair in worst]
+    return [replace(pair, explanation=one) for pair, one in zip(worst, found, strict=True)]
 
 
 def _differences(task: TaskScores) -> Float[np.ndarray, " n"]:

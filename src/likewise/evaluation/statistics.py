@@ -102,7 +102,7 @@ def no_correlation(scores: Float[np.ndarray, " n"], gold: Float[np.ndarray, " n"
 def resampled(
     statistic: str,
     values: Float[np.ndarray, " n"],
-    gold: Float[np.ndarray, " n"] | None = None,
+    gold: Float[np.ndarray, " gold"] | None = None,
     *,
     resamples: int = RESAMPLES,
     seed: int | Sequence[int] = 0,

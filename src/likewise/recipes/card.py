@@ -50,7 +50,10 @@ def recipe_text(recipe: Recipe) -> str:
 
 def card_text(outcome: Outcome, outcomes: Sequence[Outcome], plan: Plan) -> str:
     """The card as Markdown with a YAML header, as model hubs read it."""
-    return "\n".join([*_front(plan), *_about(outcome, plan), *_data(outcome, plan), *_scores(outcomes), *_end(plan)]) + "\n"
+    return (
+        "\n".join([*_front(plan), *_about(outcome, plan), *_data(outcome, plan), *_scores(outcomes), *_end(plan)])
+        + "\n"
+    )
 
 
 def _front(plan: Plan) -> Iterator[str]:
@@ -79,7 +82,10 @@ def _about(outcome: Outcome, plan: Plan) -> Iterator[str]:
 def _data(outcome: Outcome, plan: Plan) -> Iterator[str]:
     yield from ("## Training", "")
     yield from (f"- {line}" for line in outcome.data)
-    yield from ("", f"{outcome.n_steps:,} steps in {outcome.train_s:,.0f} s. `recipe.toml` beside this file has all settings:")
+    yield from (
+        "",
+        f"{outcome.n_steps:,} steps in {outcome.train_s:,.0f} s. `recipe.toml` beside this file has all settings:",
+    )
     yield from ("", *(f"- {_settings(stage)}" for stage in plan.recipe.stages), "")
     yield from ("## Licences", "", f"- base model `{_public(plan.base)}`: {inspect(plan.base).licence}")
     yield from (f"- {name}: {CATALOGUE[name].licence}" for name in _sets(plan) if name in CATALOGUE)
@@ -110,7 +116,11 @@ def _scores(outcomes: Sequence[Outcome]) -> Iterator[str]:
     seeds = [str(seed) for seed in dict.fromkeys(one.seed for one in outcomes)]
     digits = decimals([measure for one in found for measure in one.after])
     several = len(seeds) > 1
-    yield from ("## Scores", "", "Before is the base model, after the trained one; in brackets the 95 % interval of the")
+    yield from (
+        "## Scores",
+        "",
+        "Before is the base model, after the trained one; in brackets the 95 % interval of the",
+    )
     yield "bootstrap. Correlations are times 100." + (
         " The mean is over the seeds, ± their standard deviation." if several else ""
     )
@@ -179,4 +189,6 @@ def _public(base: str) -> str:
 
 def _quoted(text: str) -> str:
     """As a YAML scalar, which a JSON string is."""
-    return text if text.replace("-", "").replace("_", "").replace("/", "").replace(".", "").isalnum() else json.dumps(text)
+    return (
+        text if text.replace("-", "").replace("_", "").replace("/", "").replace(".", "").isalnum() else json.dumps(text)
+    )

@@ -62,16 +62,12 @@ def measured(
             raise InputError(f"a cross-encoder has no {name}, which needs a vector a text; leave it out")
         if name == "sections":
             task, triplets = _sections(folder)
-            found += evaluate_triplets(
-                model, triplets[:limit], [model.similarity], task=task, n_resamples=_RESAMPLES
-            )
+            found += evaluate_triplets(model, triplets[:limit], [model.similarity], task=task, n_resamples=_RESAMPLES)
         else:
             subset = name.removeprefix("ists-")
             pairs = read_ists(folder, subset, "test")[:limit]
             rows = evaluate_ists(model, pairs, [model.similarity], subset=subset)
-            found += [
-                replace(one, task=f"iSTS {subset}", subset="all") for one in rows if one.metric == "alignment_f1"
-            ]
+            found += [replace(one, task=f"iSTS {subset}", subset="all") for one in rows if one.metric == "alignment_f1"]
     return found
 
 

@@ -251,9 +251,17 @@ def preview(plan: Plan) -> Preview:
         for one in rows_of(stage, plan, seed, split[0]):
             some = lengths([column[:_SAMPLE] for column in one.columns])
             parts.append(
-                Part(one.name, one.n_read, one.n_overlapping, len(one), round(float(some.mean()), 1) if len(some) else 0.0)
+                Part(
+                    one.name,
+                    one.n_read,
+                    one.n_overlapping,
+                    len(one),
+                    round(float(some.mean()), 1) if len(some) else 0.0,
+                )
             )
-        stages.append(_stage(stage, config_of(stage, seed), parts, n_parameters, definition.n_layers * definition.hidden))
+        stages.append(
+            _stage(stage, config_of(stage, seed), parts, n_parameters, definition.n_layers * definition.hidden)
+        )
     return Preview(
         plan.recipe.name,
         plan.size,

@@ -108,9 +108,7 @@ def _claim(output: Path, plan: Plan, resume: bool) -> None:
         stream.write(recipe_text(plan.recipe))
 
 
-def _one(
-    plan: Plan, folder: Path, seed: int, split: Split | None, others: Sequence[Outcome], resume: bool
-) -> Outcome:
+def _one(plan: Plan, folder: Path, seed: int, split: Split | None, others: Sequence[Outcome], resume: bool) -> Outcome:
     name = split.name if split else None
     before: tuple[Measure, ...] = ()
     after: tuple[Measure, ...] = ()
@@ -147,7 +145,10 @@ def _train_stages(
         result = train(
             encoder,
             _objective(stage.objective, encoder),
-            [Dataset(one.name, one.columns, one.labels, data.weight) for one, data in zip(read, stage.data, strict=True)],
+            [
+                Dataset(one.name, one.columns, one.labels, data.weight)
+                for one, data in zip(read, stage.data, strict=True)
+            ],
             config_of(stage, seed),
             output=folder if number == len(plan.recipe.stages) else folder / f"stage-{number}",
             evaluate=_judge(plan),

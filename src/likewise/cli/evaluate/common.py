@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import click
 
@@ -33,9 +33,8 @@ __all__ = [
 
 _STDOUT = "-"
 
-System = TypeVar("System", bound="HasNames")
 
-
+@runtime_checkable
 class HasNames(Protocol):
     """Scores of one model under one similarity."""
 
@@ -46,6 +45,9 @@ class HasNames(Protocol):
     @property
     def similarity(self) -> str:
         """How it compared."""
+
+
+System = TypeVar("System", bound=HasNames)
 
 
 @dataclass(frozen=True)
