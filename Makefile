@@ -5,6 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 SIZE   ?= full
+PARALLEL := -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -35,7 +36,7 @@ demo: $(STAMP) ## see what likewise does (sets up first if needed)
 	@$(BIN)/likewise demo
 
 test: $(STAMP) ## run the tests (sets up first if needed)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 fix: $(STAMP) ## let ruff repair and format what it can
 	$(BIN)/ruff check --fix .
@@ -75,4 +76,4 @@ docs: $(STAMP) ## check the documentation: local links, and every >>> example in
 
 # The tests come last, so that pytest's closing line is the last thing said.
 check: lint examples bench-smoke ## everything a change must pass
-	$(BIN)/python -m pytest --color=no
+	$(BIN)/python -m pytest --color=no $(PARALLEL)

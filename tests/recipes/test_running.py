@@ -50,7 +50,7 @@ def test_every_seed_leaves_a_model_with_its_scores(finished):
 
 
 def test_the_card_says_what_the_model_is(finished):
-    made, _, outcomes, _ = finished
+    _, _, outcomes, _ = finished
     folder = Path(outcomes[0].folder)
     card = (folder / "README.md").read_text()
     header = card.split("---\n")[1]

@@ -91,8 +91,8 @@ def negatives(
         for triplet in found.triplets:
             stream.write(json.dumps(asdict(triplet), ensure_ascii=False) + "\n")
     click.echo(
-        f"wrote {len(found.triplets):,} triplets of {found.n_pairs:,} pairs to {output}; {found.n_without:,} pairs have "
-        f"none; of the nearest texts {found.n_positives:,} were positives, {found.n_margin:,} within the margin, "
+        f"wrote {len(found.triplets):,} triplets of {found.n_pairs:,} pairs to {output}; {found.n_without:,} pairs "
+        f"have none; of the nearest texts {found.n_positives:,} were positives, {found.n_margin:,} within the margin, "
         f"{found.n_max_score:,} above the highest score",
         err=True,
     )

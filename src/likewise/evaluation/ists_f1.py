@@ -161,7 +161,7 @@ def _sums_of(gold: _WordPairs, system: _WordPairs) -> list[float]:
         for at, worth in enumerate(_credits(gold[words], system[words])):
             by_system[at] += worth * in_system[words]
             by_gold[at] += worth * in_gold[words]
-    return [sum(in_gold.values()), sum(in_system.values()), *by_system, *by_gold]
+    return [sum(in_gold.values(), 0.0), sum(in_system.values(), 0.0), *by_system, *by_gold]
 
 
 def _credits(gold: ChunkAlignment, system: ChunkAlignment) -> tuple[float, float, float, float]:

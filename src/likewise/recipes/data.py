@@ -175,8 +175,9 @@ def _read_scored(paths: list[Path]) -> list[ScoredPair]:
     found = []
     for path in paths:
         for where, row in _objects(path):
+            a, b = _values(row, ("a", "b"), str, where)
             (gold,) = _values(row, ("score",), (int, float), where)
-            found.append(ScoredPair(*_values(row, ("a", "b"), str, where), float(gold)))
+            found.append(ScoredPair(a, b, float(gold)))
     return found
 
 

@@ -233,18 +233,20 @@ def preview(plan: Plan) -> Preview:
     seed = plan.recipe.seeds[0]
     if plan.recipe.model.kind == "cross-encoder":
         model = cross_encoder_of(plan, seed)
-        module, definition = model.module, model.module.encoder.definition
+        parameters = list(model.module.parameters())
+        definition = model.module.encoder.definition
 
         def lengths(columns: Sequence[Sequence[str]]) -> np.ndarray:
             return np.diff(model.tokenize(*columns).offsets)
     else:
         encoder = encoder_of(plan, seed)
-        module, definition = encoder, encoder.backbone.definition
+        parameters = list(encoder.parameters())
+        definition = encoder.backbone.definition
 
         def lengths(columns: Sequence[Sequence[str]]) -> np.ndarray:
             return sum((np.diff(encoder.tokenize(column)[1]) for column in columns), np.zeros(len(columns[0])))
 
-    n_parameters = sum(one.numel() for one in module.parameters())
+    n_parameters = sum(one.numel() for one in parameters)
     stages = []
     for stage in plan.recipe.stages:
         parts = []

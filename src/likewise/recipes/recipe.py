@@ -64,6 +64,13 @@ SPLITS = ("folds", "cross-topic")
 """10-fold cross-validation · trained on all topics but one and tested on that one."""
 
 
+def _one_of(name: str, value: str | None, known: Sequence[str | None]) -> None:
+    if value not in known:
+        near = difflib.get_close_matches(str(value), [one for one in known if one], 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(one for one in known if one)}"
+        raise InputError(f"unknown {name} {value!r}; {hint}")
+
+
 @dataclass(frozen=True)
 class ModelPart:
     """What is trained."""
@@ -289,13 +296,6 @@ def _smaller(stage: Stage, change: Size) -> Stage:
 
 def _least(*limits: int | None) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
-
-
-def _one_of(name: str, value: str | None, known: Sequence[str | None]) -> None:
-    if value not in known:
-        near = difflib.get_close_matches(str(value), [one for one in known if one], 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(one for one in known if one)}"
-        raise InputError(f"unknown {name} {value!r}; {hint}")
 
 
 def _build(kind: type[T], table: Mapping[str, Any], path: str, place: str) -> T:

@@ -52,13 +52,11 @@ def test_wa_prints_the_official_values(run, shared, tmp_path):
     assert run("wa", tmp_path / "gold.wa", tmp_path / "absent.wa", model=False).exit_code == 2
 
 
-def test_senteval_gives_an_accuracy_a_task_and_their_mean(run, shared):
+def test_senteval_gives_an_accuracy(run, shared):
     folder = shared / "data" / "senteval_transfer"
-    found = records(run("senteval", "--data", folder, "--task", "CR", "--task", "TREC", "--folds", "2", "--json"))
-    assert [one["task"] for one in found] == ["CR", "TREC", "Avg."]
-    assert found[2]["accuracy"] == pytest.approx((found[0]["accuracy"] + found[1]["accuracy"]) / 2)
-    assert found[0]["n"] == 3771
-    assert found[1]["n"] == 500
+    (found,) = records(run("senteval", "--data", folder, "--task", "CR", "--folds", "2", "--json"))
+    assert (found["task"], found["n"]) == ("CR", 3771)
+    assert 60 < found["accuracy"] < 90
 
 
 def test_arguments_by_topic_within_and_across(run, tmp_path):
