@@ -102,8 +102,10 @@ NB_MODULE(_native, m) {
     m.def("active", [] { return std::string(active().name); });
     m.def("padded", &padded, "dim"_a, "Floats a token takes.");
     m.def(
-        "peak", [](int precision, double seconds) { return active().peak(Precision(precision), seconds); },
-        nb::call_guard<nb::gil_scoped_release>(), "Operations a second of one core in a loop that stays in registers.");
+        "peak", [](int precision, double seconds, bool tiles) { return active().peak(Precision(precision), seconds, tiles); },
+        "precision"_a, "seconds"_a, "tiles"_a = true, nb::call_guard<nb::gil_scoped_release>(),
+        "Operations a second of one core in a loop that stays in registers; `tiles`: in those of AMX where it has them, "
+        "as the encoder does and scoring does not.");
 
     m.def("normalise", [](In<float> tokens, Offsets offsets, Out<float> unit, Out<float> lengths, int n_threads) {
         nb::gil_scoped_release release;

@@ -12,7 +12,7 @@
 namespace likewise {
 namespace {
 
-constexpr int64_t kFewest = 128, kMost = 256;  // tokens that a thread carries through all layers at a time, if it can
+constexpr int64_t kFewest = 32, kMost = 256;  // tokens that a thread carries through all layers at a time, if it can
 
 const EncoderKernels& kernels() {
     const std::string name = active().name;
@@ -231,15 +231,20 @@ void Encoder::run(const int32_t* ids, const int64_t* offsets, int64_t n, float* 
     const auto length = [&](int64_t text) { return offsets[text + 1] - offsets[text]; };
     // Longest first, so that no thread is left with a long text at the end.
     std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return length(a) > length(b); });
-    const int64_t budget = std::min(kMost, std::max(kFewest, offsets[n] / std::max(n_threads, 1)));
+    // As many tasks for each thread, each with its share of what is left, as near as whole texts come.
+    const int64_t total = offsets[n], threads = std::max(n_threads, 1), rounds = (total + threads * kMost - 1) / (threads * kMost);
+    const int64_t tasks = std::max<int64_t>(1, std::min(threads * rounds, total / kFewest));
     std::vector<size_t> starts{0};
-    int64_t rows = 0, most = 1;
+    int64_t rows = 0, before = 0, share = total / tasks, most = 1;
     for (size_t at = 0; at < order.size(); ++at) {
-        if (rows && rows + length(order[at]) > budget) {
+        const int64_t own = length(order[at]);
+        if (rows && (rows + own > kMost || rows + own / 2 >= share)) {
+            before += rows;
+            share = (total - before) / std::max<int64_t>(1, tasks - int64_t(starts.size()));
             starts.push_back(at);
             rows = 0;
         }
-        rows += length(order[at]);
+        rows += own;
         most = std::max(most, rows);
     }
     if (order.empty()) return;

@@ -1,6 +1,6 @@
 // A transformer encoder of the BERT family on packed texts.
 //
-// Every thread carries a few whole texts (128 to 256 tokens) through all layers: no padding, no mask, no barrier.
+// Every thread carries a few whole texts (32 to 256 tokens) through all layers: no padding, no mask, no barrier.
 // A token's numbers depend on its own text only, so a text gives the same bytes whatever it is batched with.
 #pragma once
 

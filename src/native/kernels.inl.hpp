@@ -314,11 +314,11 @@ double peak_of(double seconds) {
     return rounds * kChains * kWidth * F::pack * 2 / spent;
 }
 
-double peak(Precision p, double seconds) {
+double peak(Precision p, double seconds, [[maybe_unused]] bool tiles) {
     if (p == Precision::float32) return peak_of<Precision::float32>(seconds);
 #if defined(__AMX_TILE__)
-    if (p == Precision::bfloat16) return amx_peak<Precision::bfloat16>(seconds);
-    return amx_peak<Precision::int8>(seconds);
+    if (tiles && p == Precision::bfloat16) return amx_peak<Precision::bfloat16>(seconds);
+    if (tiles) return amx_peak<Precision::int8>(seconds);
 #endif
     if (p == Precision::bfloat16) return peak_of<Precision::bfloat16>(seconds);
     return peak_of<Precision::int8>(seconds);

@@ -66,8 +66,9 @@ struct Kernels {
     void (*cosines)(const float* x, int64_t n, const float* y, int64_t m, int64_t stride, float* out);
     // out[stride] += sum of weight[e] * x[entry[e]] over e < n.
     void (*gather)(const float* x, int64_t stride, const int64_t* entry, const float* weight, int64_t n, float* out);
-    // Multiplications and additions a second of a loop that never leaves the registers.
-    double (*peak)(Precision, double seconds);
+    // Multiplications and additions a second of a loop that never leaves the registers; `tiles`: those of AMX, which
+    // the encoder uses for bfloat16 and int8 and scoring does not.
+    double (*peak)(Precision, double seconds, bool tiles);
 };
 
 const Kernels& portable();

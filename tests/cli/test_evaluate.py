@@ -87,10 +87,10 @@ def test_details_show_sources_slices_and_worst_pairs(run, shared):
 
 
 def test_tasks_are_chosen_by_name(run, shared):
-    done = run("sts", "--data", shared / "data", "--tasks", "STS16,stsb", "--text", "moses", "--json", "--resamples", 0)
+    done = run("sts", "--data", shared / "data", "--tasks", "sts-16", "--text", "moses", "--json", "--resamples", 0)
     assert done.exit_code == 0, done.stderr
     told = {json.loads(line)["task"] for line in done.stdout.splitlines()}
-    assert told == {"STS16", "STS-b", "Avg."}
+    assert told == {"STS16"}
 
 
 @pytest.mark.parametrize(

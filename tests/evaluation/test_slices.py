@@ -82,8 +82,8 @@ def test_no_worst_pairs_without_scores():
 
 def test_worst_pairs_carry_the_explanation_of_their_score(tiny):
     listed = worst_pairs(system([0.9, 0.8, 0.3, 0.99, 0.85]), "t", 2)
-    explained = explain_worst(tiny, listed, "rcmd")  # the first is longer than the model reads
-    assert explained[0].explanation.a.truncated
+    explained = explain_worst(tiny, listed, "rcmd")  # one text is longer than the model reads
+    assert explained[0].explanation.b.truncated
     assert [pair.explanation.similarity for pair in explained] == ["rcmd", "rcmd"]
     assert explained[0].explanation.a.text == listed[0].a
     assert explain_worst(tiny, listed, "euclidean") == listed

@@ -18,7 +18,7 @@ VECTORS = {text: (math.cos(math.radians(angle)), math.sin(math.radians(angle))) 
 
 
 def pairs(*rows):
-    return [ScoredPair(a, b, gold) for (a, b), gold in rows]
+    return [ScoredPair(a, b, float(gold)) for (a, b), gold in rows]
 
 
 TASKS = {
@@ -143,7 +143,7 @@ def test_unnormalised_undoes_a_final_scaling(sentence_folder):
         "A man plays a large flute",
         "Three children",
     ]
-    data = {"t": {"all": [ScoredPair(texts[0], text, i) for i, text in enumerate(texts)]}}
+    data = {"t": {"all": [ScoredPair(texts[0], text, float(i)) for i, text in enumerate(texts)]}}
     names = ["cosine", "euclidean", "manhattan", "dot"]
     for pooling in ("mean", "max"):
         plain, scaled = (Model.load(sentence_folder(pooling=pooling, modules=m)) for m in ([], [Normalize()]))

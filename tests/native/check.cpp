@@ -174,7 +174,7 @@ int main() {
     for (const std::string& name : available()) {
         expect(use(name), "available");
         for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8})
-            expect(active().peak(precision, 0.001) > 0, "peak");
+            for (const bool tiles : {false, true}) expect(active().peak(precision, 0.001, tiles) > 0, "peak");
         for (const int64_t dim : {1, 17, 100}) {
             const Packed a(1, {3, 0, 1, 7, 12, 2}, dim), b(2, {1, 5, 0, 2, 9, 17, 4, 4, 6, 1, 1, 3, 8, 2, 5, 13, 11, 70, 2}, dim);
             check_scoring(a, b);

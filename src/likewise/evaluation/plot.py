@@ -64,8 +64,8 @@ def _drawable(grid: Grid) -> Grid:
     cells = [cell for row in grid.cells for cell in row if cell is not None]
     if len({cell.metric for cell in cells}) < 2:
         return grid
-    columns = range(len(grid.columns))
-    kept = [j for j in columns if any(row[j] is not None and row[j].low is not None for row in grid.cells)]
+    places = {j for row in grid.cells for j, cell in enumerate(row) if cell is not None and cell.low is not None}
+    kept = sorted(places)
     rows = tuple(tuple(row[j] for j in kept) for row in grid.cells)
     return replace(grid, columns=tuple(grid.columns[j] for j in kept), cells=rows)
 

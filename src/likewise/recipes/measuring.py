@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -31,6 +31,7 @@ __all__ = ["measured", "spearman"]
 _RESAMPLES = 1_000
 
 
+@runtime_checkable
 class Scores(Protocol):
     """Anything that scores pairs row by row: a model, or a cross-encoder."""
 

@@ -28,6 +28,7 @@ _CELLS = 4_000_000
 
 
 @runtime_checkable
+@runtime_checkable
 class Judge(Protocol):
     """What scores pairs row by row, such as a cross-encoder."""
 
