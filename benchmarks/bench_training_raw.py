@@ -59,7 +59,7 @@ from likewise.training import Dataset, TrainableEncoder, TrainingConfig
 
 N_PIECES, DIM, N_LAYERS, LONGEST = 8_192, 128, 2, 64
 TABLE = f"BERT of {N_LAYERS} layers × {DIM}, 1 seed"
-SPECIAL = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
+SPECIAL = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
 POOLS = (
     "captions_vse/coco_precomp/dev_caps.txt",
     "captions_vse/coco_precomp/testall_caps.txt",
@@ -226,7 +226,7 @@ def rows_of(job: Job, folder: Path, limit: int | None) -> list[dict[str, Any]]:
     after = measured(model, job, limit)
     epochs = f", {job.config.epochs:g} epochs" if job.config.epochs != 1 else ""
     line = f"{job.name}, under {job.similarity}: {len(job.data):,} {job.data.name}{epochs}"
-    print(f"{line}: " + ", ".join(f"{key} {before[key].value:.4g} → {value.value:.4g}" for key, value in after.items()))
+    print(f"{line}: " + ", ".join(f"{what} {before[what].value:.4g} → {after[what].value:.4g}" for what in after))
     rows = [losses(Place(TABLE, line, "loss"), [history])]
     for what, value in before.items():
         bar = f"ours > {value.value:.4f}" if what == "STS-b dev" else None
