@@ -107,9 +107,7 @@ def vocabulary(texts: list[str]) -> Tokenizer:
     whole = json.loads((find().folder / "tokenizer.json").read_text(encoding="utf-8"))
     whole["truncation"] = whole["padding"] = None
     pieces = whole["model"]["vocab"]
-    counts = Counter(
-        piece for one in Tokenizer.from_str(json.dumps(whole)).encode_batch(texts) for piece in one.tokens
-    )
+    counts = Counter(piece for one in Tokenizer.from_str(json.dumps(whole)).encode_batch(texts) for piece in one.tokens)
     signs = [piece for piece in pieces if len(piece.removeprefix("##")) == 1 and piece.isascii()]
     needed = [*SPECIAL.values(), *signs]
     frequent = sorted(set(counts) - set(needed), key=lambda piece: (-counts[piece], piece))

@@ -91,7 +91,7 @@ def main() -> None:
     for n, seeds in (RUNS if size == "full" else SMOKE_RUNS).items():
         for method in METHODS:
             rows += rows_of(method, n, seeds, before[method], sets)
-    write("training_truth", rows, size=size)
+        write("training_truth", rows, size=size)  # after each number of triplets: a run that is stopped leaves those
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # idle threads must not spin where other work runs, too
+
 import numpy as np
 from harness import RESULTS, ROOT, row
 
@@ -235,7 +237,7 @@ def with_tables(page: str, folder: Path = RESULTS) -> str:
 
 def _cell(one: Mapping[str, Any]) -> str:
     """before → after ± deviation over seeds (interval of the difference), and whether the bar holds."""
-    digits = 2 if one["unit"] in (SPEARMAN, "loss") else 4
+    digits = {SPEARMAN: 2, "loss": 3}.get(one["unit"], 4)
     text = f"{one['baseline']:.{digits}f} → {one['ours']:.{digits}f}"
     if one["deviation"] is not None:
         text += f" ± {one['deviation']:.{digits}f}"
