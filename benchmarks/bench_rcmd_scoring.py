@@ -26,7 +26,7 @@ def peak(precision: str) -> float:
     threads = native.n_threads()
     library, code = native.required(), native.PRECISIONS[precision]
     with ThreadPoolExecutor(threads) as pool:
-        return sum(pool.map(lambda _: library.peak(code, 0.3), range(threads)))
+        return sum(pool.map(lambda _: library.peak(code, 0.3, tiles=False), range(threads)))
 
 
 def shares(queries: Embeddings, texts: Embeddings, repeats: int) -> list[dict]:
