@@ -28,6 +28,8 @@ _OURS = r"\d+_\w+(/(config\.json|model\.safetensors|pytorch_model\.bin))?"
 def atomic_file(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any]]:
     """Open a temporary neighbour of `path` and rename it into place when the block ends well.
 
+    A link is followed. A device or a pipe, such as /dev/stdout, is written to directly.
+
     Args:
         path: Target file; its folder must exist.
         mode: "w" (UTF-8, newlines as written) or "wb".
@@ -35,7 +37,13 @@ def atomic_file(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[A
     Raises:
         InputError: The folder is missing or cannot be written. The target is untouched then.
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))
+    text = "b" not in mode
+    how = {"encoding": "utf-8" if text else None, "newline": "" if text else None}
+    if target.exists() and not target.is_file() and not target.is_dir():
+        with open(target, mode, **how) as stream:  # type: ignore[call-overload]
+            yield stream
+        return
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
@@ -43,8 +51,7 @@ def atomic_file(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[A
             f"cannot write {target}: {error.strerror or error}; choose a folder that exists and is writable"
         ) from error
     try:
-        text = "b" not in mode
-        with os.fdopen(handle, mode, encoding="utf-8" if text else None, newline="" if text else None) as stream:
+        with os.fdopen(handle, mode, **how) as stream:  # type: ignore[call-overload]
             yield stream
         os.chmod(name, 0o666 & ~_umask())
         os.replace(name, target)

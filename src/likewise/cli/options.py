@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -129,12 +130,21 @@ def json_object(line: str, number: int) -> dict[str, Any]:
         DataError: It is not a JSON object.
     """
     try:
-        row = json.loads(line)
-    except ValueError as error:
+        row = json.loads(line, parse_constant=_refused, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
         raise DataError(f"line {number} is not JSON ({error}); give one JSON object on each line") from error
     if not isinstance(row, dict):
         raise DataError(f"line {number} is a JSON {type(row).__name__}, not an object; give one object on each line")
     return row
+
+
+def _refused(constant: str) -> Any:
+    raise ValueError(f"{constant} is no JSON number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refused(text)
 
 
 def batches(items: Iterator[Any], size: int = 1024) -> Iterator[list[Any]]:

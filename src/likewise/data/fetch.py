@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import http.client
 import json
+import lzma
 import os
 import tarfile
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -106,6 +109,20 @@ def _blocks(url: str) -> Iterator[bytes]:
         raise DataError(f"{url} ended after {n_bytes} of {expected} bytes; try again")
 
 
+_BROKEN = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    gzip.BadGzipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    FileExistsError,  # one entry is a file where another wants a folder
+    IndexError,  # an entry without a name
+    RuntimeError,  # an encrypted one, or an unknown method
+)
+"""What damaged or strange archives raise."""
+
+
 def _unpack(path: Path, target: Path) -> None:
     """Write an archive's files below `target`; one folder that holds them all is left out of their names."""
     try:
@@ -114,10 +131,13 @@ def _unpack(path: Path, target: Path) -> None:
                 files = [(info.filename, info) for info in archive.infolist() if not info.is_dir()]
                 _write(files, archive.open, target)
         else:
+            with gzip.open(path) as whole:  # to its end, where the checksum stands that tarfile does not look at
+                while whole.read(_BLOCK):
+                    pass
             with tarfile.open(path) as tar:
                 members = [(member.name, member) for member in tar.getmembers() if member.isfile()]
                 _write(members, tar.extractfile, target)
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
+    except _BROKEN as error:
         raise DataError(f"{path.name} is not the archive it is called ({error}); the copy is damaged") from error
 
 

@@ -77,7 +77,7 @@ def _texts(path: Path) -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
     for number, line in read_lines(path):
         row = _object(line, path, number)
-        key, title, text = (row.get(name, "") for name in ("_id", "title", "text"))
+        key, title, text = row.get("_id"), row.get("title", ""), row.get("text")
         if not (isinstance(key, str) and key and isinstance(title, str) and isinstance(text, str)):
             raise DataError(f"{path}, line {number}: the texts '_id' and 'text' are not all there")
         if key in seen:
@@ -98,7 +98,9 @@ def _object(line: str, path: Path, number: int) -> dict[str, Any]:
 
 def _judgements(path: Path) -> Iterator[tuple[int, str, str, int]]:
     rows = tab_rows(path, lambda n: n == 3, "3 (query, document, degree)")
-    next(rows, None)
+    header = next(rows, (1, ["", "", "score"]))[1]
+    if header[2].strip().lstrip("-").isdigit():
+        raise DataError(f"{path}, line 1 is a judgement; the format has a header there: query-id, corpus-id, score")
     for number, (query, document, degree) in rows:
         value = number_in(degree, 0.0, float("inf"), path, number)
         if value % 1:  # NaN for infinity

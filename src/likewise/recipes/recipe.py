@@ -138,6 +138,7 @@ class DataPart:
 
     def __post_init__(self) -> None:
         _one_of("data.kind", self.kind, KINDS)
+        _at_least_one(self, "data", "limit")
         for name in self.without:
             _one_of("data.without", name, EVALUATION_SETS)
 
@@ -191,6 +192,7 @@ class EvaluationPart:
     """Splits at most; all of them by default."""
 
     def __post_init__(self) -> None:
+        _at_least_one(self, "evaluation", "limit", "n_splits")
         for name in self.report:
             _one_of("evaluation.report", name, REPORTS)
         _one_of("evaluation.dev", self.dev, (*DEV_SETS, None))
@@ -213,6 +215,9 @@ class Size:
     """Seeds at most."""
     n_splits: int | None = None
     """Splits at most."""
+
+    def __post_init__(self) -> None:
+        _at_least_one(self, "a size's", *(field.name for field in dataclasses.fields(self)))
 
 
 @dataclass(frozen=True)
@@ -243,6 +248,8 @@ class Recipe:
     def __post_init__(self) -> None:
         if not self.stages or not self.seeds or not all(stage.data for stage in self.stages):
             raise InputError(f"recipe {self.name!r} has no stage, no seed, or a stage without data; give one or more")
+        if len(set(self.seeds)) < len(self.seeds) or not all(0 <= seed < 2**32 for seed in self.seeds):
+            raise InputError(f"seeds {list(self.seeds)} of recipe {self.name!r}: give different ones, 0 to 4294967295")
 
 
 def read_recipe(path: str | os.PathLike[str]) -> Recipe:
@@ -292,6 +299,13 @@ def _smaller(stage: Stage, change: Size) -> Stage:
             eval_steps=_least(stage.training.eval_steps, change.eval_steps),
         ),
     )
+
+
+def _at_least_one(part: Any, place: str, *names: str) -> None:
+    for name in names:
+        value = getattr(part, name)
+        if value is not None and value < 1:
+            raise InputError(f"{place} {name} is {value}; give 1 or more, or leave it out")
 
 
 def _least(*limits: int | None) -> int | None:

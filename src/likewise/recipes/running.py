@@ -68,6 +68,16 @@ def run(
     splits = splits_of(plan)
     if is_first_process():
         _claim(output, plan, resume)
+    try:
+        return _all(plan, output, splits, resume, say)
+    except BaseException:
+        _unclaim(output)
+        raise
+
+
+def _all(
+    plan: Plan, output: Path, splits: Sequence[Split | None], resume: bool, say: Callable[[str], None]
+) -> list[Outcome]:
     outcomes: list[Outcome] = []
     for seed in plan.recipe.seeds:
         for split in splits:
@@ -103,9 +113,21 @@ def _claim(output: Path, plan: Plan, resume: bool) -> None:
                 f"{output} holds runs of another recipe, size or base model (compare {path}); choose another folder"
             )
         return
-    output.mkdir(parents=True, exist_ok=True)
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise InputError(f"{output} holds other things than runs; choose a new or an empty folder: --output")
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make {output}: {error.strerror or error}; choose another --output") from error
     with atomic_file(path, "w") as stream:
         stream.write(recipe_text(plan.recipe))
+
+
+def _unclaim(output: Path) -> None:
+    """Leave nothing of a run that ended before it began, such as for a misspelt path."""
+    if is_first_process() and [path.name for path in output.iterdir()] == [_RECIPE]:
+        (output / _RECIPE).unlink()
+        output.rmdir()
 
 
 def _one(plan: Plan, folder: Path, seed: int, split: Split | None, others: Sequence[Outcome], resume: bool) -> Outcome:

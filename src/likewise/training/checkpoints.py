@@ -67,10 +67,20 @@ def read_optimizer(folder: Path) -> dict[str, Any]:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Tensors by name."""
+    """Tensors by name.
+
+    Raises:
+        InputError: The disk is full.
+    """
+    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
-    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
+    try:
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
+    except SafetensorError as error:
+        raise InputError(
+            f"cannot write the checkpoint {path} ({error}); free some space and resume: the one before is whole"
+        ) from error
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,8 +74,8 @@ class TrainingConfig:
                 _at_least(name, getattr(self, name), 1)
         for name in ("weight_decay", "max_grad_norm", "learning_rate", "seed"):
             _at_least(name, getattr(self, name), 0)
-        if not self.epochs > 0:
-            raise InputError(f"epochs is {self.epochs}; give more than 0")
+        if not 0 < self.epochs < math.inf:
+            raise InputError(f"epochs is {self.epochs}; give a number above 0")
         if not 0 <= self.warmup_ratio < 1:
             raise InputError(f"warmup_ratio is {self.warmup_ratio}; it is a part of all steps, 0 up to 1")
         _one_of("schedule", self.schedule, SCHEDULES)
@@ -116,7 +117,7 @@ class Dataset:
             raise InputError(f"the columns of data set {self.name!r} have {counts} texts; give one a row in each")
         if self.labels is not None and len(self.labels) != counts[0]:
             raise InputError(f"data set {self.name!r} has {len(self.labels)} labels for {counts[0]} rows")
-        if not self.weight > 0:
+        if not 0 < self.weight < math.inf:
             raise InputError(f"data set {self.name!r} has weight {self.weight}; leave it out, or give more than 0")
         self._refuse_other_types()
 

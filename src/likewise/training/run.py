@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import random
@@ -279,7 +280,20 @@ def _run(trainer: Trainer, last: Path | None) -> TrainingResult:
 
 
 def _finished(trainer: Trainer, last: Path) -> bool:
-    """The checkpoint fits this run, and whether nothing is left to do; then its state is taken over."""
+    """The checkpoint fits this run, and whether nothing is left to do; then its state is taken over.
+
+    Raises:
+        InputError: It is another run's, or damaged.
+    """
+    try:
+        return _compared(trainer, last)
+    except (KeyError, TypeError, json.JSONDecodeError) as error:
+        raise InputError(
+            f"the checkpoint {last} is damaged ({error!r}); remove its folder to go on from the one before"
+        ) from error
+
+
+def _compared(trainer: Trainer, last: Path) -> bool:
     from transformers import TrainerState
 
     stored, wanted = checkpoints.read_json(last / "run.json"), trainer.described()
