@@ -39,7 +39,7 @@ def list_sets(as_json: bool) -> None:
             row = {key: getattr(dataset, key) for key in ("name", "about", "licence", "source")}
             print_json({**row, "downloads": downloads})
         else:
-            how = "likewise data fetch" if downloads else "by hand"
+            how = f"likewise data fetch {dataset.name}" if downloads else "by hand"
             checked = all(download["checksum"] for download in downloads)
             click.echo(
                 f"{dataset.name}\n    {dataset.about}\n    licence: {dataset.licence}\n    from: {dataset.source}"

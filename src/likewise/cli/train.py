@@ -110,7 +110,11 @@ def _data_folder(given: Path | None) -> Path:
 
 
 def _title(plan: Plan) -> str:
-    return f"{plan.recipe.name}, size {plan.size}: the base model, then after training"
+    what = "the base model, then after training"
+    if plan.recipe.model.kind == "cross-encoder":
+        what = "after training; before it a cross-encoder has no scores"
+    limit = plan.recipe.evaluation.limit
+    return f"{plan.recipe.name}, size {plan.size}: {what}" + (f"; the first {limit} pairs of each set" if limit else "")
 
 
 def _say(line: str) -> None:

@@ -102,12 +102,16 @@ class Grid:
         return [f"{place}: {reason}" for reason, place in found.items()]
 
 
+_TIMES_100 = ("spearman", "pearson")
+"""Metrics that are times 100 however small they are."""
+
+
 def decimals(measures: Sequence[Measure]) -> dict[str, int]:
-    """Metric → decimals that tables print: two, or four where all values are between -1 and 1."""
+    """Metric → decimals that tables print: two; four where all values are between -1 and 1, but for correlations."""
     largest: dict[str, float] = {}
     for one in measures:
         largest[one.metric] = max(largest.get(one.metric, 0.0), abs(one.value or 0.0))
-    return {metric: 4 if value <= 1 else 2 for metric, value in largest.items()}
+    return {metric: 4 if value <= 1 and metric not in _TIMES_100 else 2 for metric, value in largest.items()}
 
 
 def grids(entries: Sequence[Entry], digits: Mapping[str, int], *, every_subset: bool = False) -> list[Grid]:

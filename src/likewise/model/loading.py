@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from likewise.backbone import Backbone, load_backbone, tokenizer_json
+from likewise.backbone import Backbone, load_backbone, read_config, tokenizer_json
 from likewise.encoder import Encoder, Head, Tokenizer, packed, with_markers
 from likewise.errors import InputError, ModelError
 from likewise.model.folder import FolderSpec, read_folder, tokenizer_limit, unknown_token
@@ -62,6 +62,12 @@ def folder_spec(folder: Path, *, pooling: str | None) -> FolderSpec:
             raise InputError(f"{folder} says how it is pooled; pooling= (--pooling) is for plain checkpoints")
         return spec
     if pooling is None:
+        architectures = read_config(folder).get("architectures") or ()
+        if any(str(name).endswith("ForSequenceClassification") for name in architectures):
+            raise ModelError(
+                f"{folder} is a cross-encoder, which scores pairs: use CrossEncoder.load; to take its backbone for an "
+                "encoder of single texts, name a pooling"
+            )
         raise ModelError(
             f"{folder} is a plain checkpoint that does not say how it is pooled; name it: pooling='mean' (or "
             f"{', '.join(mode for mode in MODES if mode != 'mean')}), or pooling='none' for token vectors only; "

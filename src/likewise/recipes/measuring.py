@@ -24,6 +24,7 @@ from likewise.data import (
 )
 from likewise.errors import InputError
 from likewise.evaluation import Measure, correlate, evaluate_ists, evaluate_sts, evaluate_triplets
+from likewise.evaluation.statistics import interval_of, resampled
 from likewise.model import CrossEncoder, Model
 
 __all__ = ["measured", "spearman"]
@@ -88,8 +89,18 @@ def _sts(model: Model | CrossEncoder, name: str, folder: Path, limit: int | None
     rows = []
     for task, sources in tasks.items():
         pairs = [pair for some in sources.values() for pair in some]
-        rows.append(Measure(task, "all", model.name, "", "spearman", spearman(model, pairs), len(pairs)))
+        rows.append(_spearman_of(model, task, pairs))
     return rows
+
+
+def _spearman_of(model: CrossEncoder, task: str, pairs: Sequence[ScoredPair]) -> Measure:
+    scores = np.asarray(model.score([pair.a for pair in pairs], [pair.b for pair in pairs]), np.float64)
+    gold = np.asarray([pair.gold for pair in pairs])
+    found, interval = correlate(scores, gold), None
+    if found.spearman is not None:
+        interval = interval_of(100 * resampled("spearman", scores, gold, resamples=_RESAMPLES))
+    low, high = interval or (None, None)
+    return Measure(task, "all", model.name, "", "spearman", found.spearman, len(pairs), low, high, found.reason)
 
 
 def _sections(folder: Path) -> tuple[str, list[TextTriplet]]:

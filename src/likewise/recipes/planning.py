@@ -138,6 +138,8 @@ def plan(
     notes = list(recipe.notes)
     if dataclasses.replace(settled, smoke=recipe.smoke, small=recipe.small) != recipe:
         notes.append(f"size {size}: a small-scale check, not a reproduction")
+    for part in (part for stage in recipe.stages for part in stage.data if part.small_paths and size != "full"):
+        notes.append(f"data {', '.join(part.small_paths)} in place of {', '.join(part.paths)}")
     names = recipe.model.base
     chosen = base or (names[0] if size == "full" else _first_at_hand(names))
     if chosen != names[0]:
