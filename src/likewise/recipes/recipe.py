@@ -64,6 +64,13 @@ SPLITS = ("folds", "cross-topic")
 """10-fold cross-validation · trained on all topics but one and tested on that one."""
 
 
+def _at_least_one(part: Any, place: str, *names: str) -> None:
+    for name in names:
+        value = getattr(part, name)
+        if value is not None and value < 1:
+            raise InputError(f"{place} {name} is {value}; give 1 or more, or leave it out")
+
+
 def _one_of(name: str, value: str | None, known: Sequence[str | None]) -> None:
     if value not in known:
         near = difflib.get_close_matches(str(value), [one for one in known if one], 1)
@@ -299,13 +306,6 @@ def _smaller(stage: Stage, change: Size) -> Stage:
             eval_steps=_least(stage.training.eval_steps, change.eval_steps),
         ),
     )
-
-
-def _at_least_one(part: Any, place: str, *names: str) -> None:
-    for name in names:
-        value = getattr(part, name)
-        if value is not None and value < 1:
-            raise InputError(f"{place} {name} is {value}; give 1 or more, or leave it out")
 
 
 def _least(*limits: int | None) -> int | None:
