@@ -74,6 +74,10 @@ docs: $(STAMP) ## check the documentation: local links, and every >>> example in
 	$(BIN)/python -m pytest -q --doctest-modules --doctest-glob='*.md' \
 		src README.md docs tests/test_project.py::test_local_links_lead_somewhere
 
+.PHONY: sanitize
+sanitize: $(STAMP) ## the compiled kernels under the address, undefined-behaviour and thread sanitizers
+	$(BIN)/python -m pytest -q -m sanitizer tests/kernels $(PARALLEL)
+
 # The tests come last, so that pytest's closing line is the last thing said.
-check: lint examples bench-smoke ## everything a change must pass
+check: lint examples bench-smoke sanitize ## everything a change must pass
 	$(BIN)/python -m pytest --color=no $(PARALLEL)

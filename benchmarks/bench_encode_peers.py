@@ -45,7 +45,7 @@ def main() -> None:
         file, saved = Path(folder) / "texts.txt", Path(folder) / "vectors.npy"
         file.write_text("\n".join(sentences) + "\n", encoding="utf-8")
         exact = ours["float32"].encode(sentences)
-        for _ in range(5 if full else 1):
+        for _ in range(2 if full else 1):
             for precision, model in ours.items():
                 model.encode(sentences[:200], progress=False)
                 spent = seconds(lambda model=model: model.encode(sentences, progress=False))

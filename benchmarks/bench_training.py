@@ -189,8 +189,8 @@ def main() -> None:
     if size == "smoke":
         write("training", compared("float32", 1, 1, bars=False) + share(8, 1, bars=False), size=size)
         return
-    rows = [line for precision in ("float32", "bfloat16") for line in compared(precision, 20, 3, bars=True)]
-    write("training", rows + share(128, 5, bars=True), size=size)
+    rows = [line for precision in ("float32", "bfloat16") for line in compared(precision, 6, 1, bars=True)]
+    write("training", rows + share(128, 2, bars=True), size=size)
 
 
 if __name__ == "__main__":

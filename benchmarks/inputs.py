@@ -27,7 +27,7 @@ def ragged(seed: int, n: int, shortest: int, longest: int, dim: int = 384) -> tu
 
 def captions(n: int) -> list[str]:
     """The first n distinct Flickr8k captions; needs the shared data (LIKEWISE_SHARED)."""
-    lines = next((_data() / "flickr8k").glob("*token*.txt")).read_text(encoding="utf-8").split("\n")
+    lines = next((data_folder() / "flickr8k").glob("*token*.txt")).read_text(encoding="utf-8").split("\n")
     found = dict.fromkeys(line.split("\t", 1)[1].strip() for line in lines if "\t" in line)
     return list(found)[:n]
 
@@ -47,14 +47,14 @@ def _status(key: str) -> int:
 
 def stsb_sentences(n: int) -> list[str]:
     """The first n distinct sentences of STS-b train: short real sentences; needs the shared data."""
-    lines = (_data() / "stsbenchmark" / "raw" / "sts-train.csv").read_text(encoding="utf-8").split("\n")
+    lines = (data_folder() / "stsbenchmark" / "raw" / "sts-train.csv").read_text(encoding="utf-8").split("\n")
     return list(dict.fromkeys(line.split("\t")[5] for line in lines if line))[:n]
 
 
 def mixed_texts(n: int) -> list[str]:
     """n runs of 5 to 120 words of WikiText-2; needs the shared data."""
     random = np.random.default_rng(0)
-    text = next((_data() / "wikitext2").rglob("*valid*")).read_text(encoding="utf-8")
+    text = next((data_folder() / "wikitext2").rglob("*valid*")).read_text(encoding="utf-8")
     words = [word for word in text.split() if word not in ("=", "<unk>", "@-@", "@,@", "@.@")]
     starts, lengths = random.integers(0, len(words) - 120, n), random.integers(5, 121, n)
     return [" ".join(words[start : start + length]) for start, length in zip(starts, lengths, strict=True)]
@@ -78,5 +78,6 @@ def mpnet_folder() -> Path | None:
     return folder
 
 
-def _data() -> Path:
+def data_folder() -> Path:
+    """Where the shared data sets are."""
     return Path(os.environ.get("LIKEWISE_SHARED", ROOT.parent / "shared")) / "data"

@@ -20,6 +20,7 @@ FLAGS = {
 }
 
 
+@pytest.mark.sanitizer
 @pytest.mark.parametrize("sanitizer", ["address,undefined", "thread"])
 def test_kernels_under_a_sanitizer(sanitizer, tmp_path):
     compiler = shutil.which("g++") or shutil.which("clang++")

@@ -117,18 +117,12 @@ def test_pickled_weights_are_never_read(mean_copy: Path) -> None:
         Model.load(mean_copy)
 
 
-def test_nan_weights_are_named_where_they_show(mean_copy: Path) -> None:
-    model = Model.load(mean_copy)
-    bad = model.encoder.tokenizer.id_of("dog")
-    assert bad is not None
+def test_a_nan_in_one_word_is_named_at_load(mean_copy: Path) -> None:
     _change_weights(
-        mean_copy / WEIGHTS, lambda tensors: tensors["embeddings.word_embeddings.weight"].__setitem__(bad, np.nan)
+        mean_copy / WEIGHTS, lambda tensors: tensors["embeddings.word_embeddings.weight"].__setitem__(-1, np.nan)
     )
-    damaged = Model.load(mean_copy)
-    assert np.isfinite(damaged.encode(["a plane"])).all()
-    for read in (damaged.embed, damaged.encode):
-        with pytest.raises(InputError, match=r"of text 1 holds NaN or infinity.*damaged"):
-            read(["a plane", "a dog"])
+    with pytest.raises(ModelError, match=r"word_embeddings.*(NaN|not finite)"):
+        Model.load(mean_copy)
 
 
 # ------------------------------------------------------------------------------------- modules and configs

@@ -47,18 +47,14 @@ def naive(model, pairs, corpus, n, limits, judge=None) -> list[TextTriplet]:
     found = []
     for anchor, positive in pairs:
         own = {normalised(b) for a, b in pairs if normalised(a) == normalised(anchor)} | {normalised(anchor)}
-        ranked = sorted(
-            (
-                (-model.score(anchor, text), place, text)
-                for place, (key, text) in enumerate(first.items())
-                if key not in own
-            )
-        )
+        rest = [text for key, text in first.items() if key not in own]
+        scores = np.asarray(model.score([anchor] * len(rest), rest))
+        ranked = sorted((-score, place, text) for place, (score, text) in enumerate(zip(scores, rest, strict=True)))
         scorer = judge or model
         top = float(np.asarray(scorer.score([anchor], [positive]))[0])
         kept = 0
-        for _, _, text in ranked[limits.skip : limits.window]:
-            score = float(np.asarray(scorer.score([anchor], [text]))[0])
+        seen = [text for _, _, text in ranked[limits.skip : limits.window]]
+        for text, score in zip(seen, np.asarray(scorer.score([anchor] * len(seen), seen)).tolist(), strict=True):
             bound = np.inf if limits.margin is None else top - limits.margin
             if limits.relative_margin is not None:
                 bound = min(bound, top - limits.relative_margin * abs(top))
