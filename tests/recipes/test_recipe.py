@@ -130,7 +130,7 @@ def test_hyper_parameters_are_those_of_the_papers():
         ('base = ["z"]', 'base = ["z"]\nkind = "encoder"', "unknown model.kind 'encoder'"),
         ('"contrastive"', '"contrastiv"', r"unknown objective.kind 'contrastiv'; did you mean 'contrastive'\?"),
         ('"triplets"', '"tripletts"', r"unknown data.kind 'tripletts'; did you mean 'triplets'\?"),
-        ('"t.jsonl"]', '"t.jsonl"], without = ["stbs"]', r"unknown data.without 'stbs'; did you mean 'stsb'\?"),
+        ('"t.jsonl"]', '"t.jsonl"], without = ["sicks"]', r"unknown data.without 'sicks'; did you mean 'sick'\?"),
         ('source = "y"', 'source = "y"\nevaluation = {report = ["sts-dev"]}', r"did you mean 'stsb-dev'\?"),
         ('source = "y"', 'source = "y"\nevaluation = {dev = "x"}', "unknown evaluation.dev 'x'; known are stsb-dev"),
         ('source = "y"', 'source = "y"\nevaluation = {splits = "fold"}', r"did you mean 'folds'\?"),

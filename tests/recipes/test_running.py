@@ -214,7 +214,7 @@ def test_a_preview_counts_what_a_run_does(finished):
     assert found.n_parameters < 100_000
     assert stage.memory_bytes > 16 * found.n_parameters
     whole = dataclasses.replace(
-        made.recipe.stages[0], training=dataclasses.replace(made.recipe.stages[0].training, max_steps=None, epochs=2)
+        made.recipe.stages[0], training=dataclasses.replace(made.recipe.stages[0].training, max_steps=None, epochs=2.0)
     )
     longer = dataclasses.replace(made, recipe=dataclasses.replace(made.recipe, stages=(whole,)))
     assert preview(longer).stages[0].n_steps == 10
