@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import peers
+from bench_encode import REASONS
 from harness import arguments, row, seconds, write
 from inputs import stsb_sentences
 
@@ -73,6 +74,7 @@ def main() -> None:
                 baseline=medians[best],
                 baseline_name=best,
                 bar=f"ratio >= {limit}" if full else None,
+                reason=REASONS[precision],
             )
         )
     write("encode_peers", rows, size=size)
