@@ -179,3 +179,24 @@ def test_sha256(size: int, tmp_path: Path) -> None:
     content = bytes(i % 251 for i in range(size))
     (tmp_path / "file").write_bytes(content)
     assert sha256(tmp_path / "file") == hashlib.sha256(content).hexdigest()
+
+
+def test_a_link_stays_and_what_it_names_is_written(tmp_path: Path) -> None:
+    target, link = tmp_path / "real", tmp_path / "link"
+    target.write_text("old")
+    link.symlink_to(target)
+    with atomic_file(link, "w") as stream:
+        stream.write("new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with atomic_file(pipe, "w") as stream:
+        stream.write("seen")
+    assert os.read(reader, 10) == b"seen"
+    os.close(reader)
+    assert pipe.is_fifo()

@@ -55,6 +55,8 @@ def test_score_keeps_other_keys_and_reads_standard_input(run):
     ("line", "message"),
     [
         ("{", "line 3 is not JSON"),
+        ('{"a": "x", "b": "y", "z": NaN}', "line 3 is not JSON (NaN is no JSON number)"),
+        ('{"a": "x", "b": "y", "z": 1e999}', "line 3 is not JSON (1e999 is no JSON number)"),
         ("[1]", "line 3 is a JSON list"),
         ('{"a": "x", "b": null}', 'line 3: "b" is null, not a text'),
         ('{"a": "x"}', 'line 3: "b" is missing; give {"a": "…", "b": "…"} a line'),

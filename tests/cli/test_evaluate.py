@@ -56,7 +56,7 @@ def test_every_file_is_written(run, sick, tmp_path, mean_copy):
     assert {one["model"] for one in told["worst"]} == {"model", "other"}
     assert told["worst"][0]["explanation"]["similarity"] == "rcmd"
     assert any(one["subset"] == "negation: in one" for one in told["slices"])
-    rows = list(csv.DictReader(files["csv"].open(encoding="utf-8")))
+    rows = list(csv.DictReader(files["csv"].read_text(encoding="utf-8").splitlines()))
     assert [(row["model"], row["metric"]) for row in rows] == [
         (model, metric) for model in ("model", "other") for metric in ("spearman", "pearson")
     ]

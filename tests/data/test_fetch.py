@@ -146,6 +146,14 @@ def test_a_damaged_archive_is_refused(offer, tmp_path, kind):
     assert not list(tmp_path.iterdir())
 
 
+def test_an_archive_that_does_not_fit_its_own_checksum_is_refused(offer, tmp_path):
+    whole = bytearray(archive({"a.txt": bytes(range(256)) * 40}, "tar.gz"))
+    whole[-8] ^= 1  # of the CRC, which stands before the length
+    with pytest.raises(DataError, match="is not the archive it is called"):
+        fetch(offer("x.tar.gz", bytes(whole)), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_source_that_is_gone_or_stops_early(served, tmp_path):
     for path, message in (("gone", "404"), ("short", "after 8 of 100 bytes|IncompleteRead")):
         download = Download(f"{served[1]}/{path}", "x.txt")

@@ -39,6 +39,8 @@ def test_titles_and_queries_without_a_relevant_document(tmp_path):
         ("corpus", CORPUS[:-10], r"corpus\.jsonl, line 2 is not JSON"),
         ("corpus", "[]\n", r"corpus\.jsonl, line 1 is a JSON list"),
         ("corpus", '{"_id": 1, "text": "x"}\n', r"corpus\.jsonl, line 1: the texts '_id' and 'text'"),
+        ("corpus", '{"_id": "d1"}\n', r"corpus\.jsonl, line 1: the texts '_id' and 'text'"),
+        ("qrels", "q1\td1\t2\n", r"test\.tsv, line 1 is a judgement; the format has a header"),
         ("queries", '{"_id": "q1", "text": "a"}\n', r"test\.tsv, line 4: the id 'q2' is not in the queries"),
         ("corpus", '{"_id": "d2", "text": "y"}\n', r"test\.tsv, line 2: the id 'd1' is not in the corpus"),
         ("qrels", QRELS + "q1\td1\t1\n", r"test\.tsv, line 5: query q1 and document d1 were judged before"),

@@ -81,6 +81,8 @@ def test_a_missing_value_has_its_reason():
 def test_numbers_between_0_and_1_have_four_decimals():
     small = Measure("t", "all", "m", "s", "f1", 0.86531, 5, 0.8, 0.9)
     assert number(small, decimals([small])) == "0.8653 ±0.0500"
+    weak = Measure("t", "all", "m", "s", "spearman", 0.86531, 5, 0.8, 0.9)
+    assert number(weak, decimals([weak])) == "0.87 ±0.05"  # times 100, and next to nothing
     assert number(DIFFERENCE, {}) == "-2.00 ±1.00 p=0.004"
     assert number(None, {}) == ""
 

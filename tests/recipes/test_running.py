@@ -95,6 +95,27 @@ def test_finished_runs_are_not_repeated(finished, data):
         run(dataclasses.replace(made, recipe=other), output, resume=True)
 
 
+def test_files_of_others_are_left_alone(finished, tmp_path):
+    made, _, _, _ = finished
+    kept = tmp_path / "out" / "seed-3" / "checkpoints" / "precious"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("mine")
+    with pytest.raises(InputError, match="holds other things than runs"):
+        run(made, tmp_path / "out")
+    with pytest.raises(InputError, match="holds other things than runs"):
+        run(made, kept)
+    assert kept.read_text() == "mine"
+
+
+def test_a_run_that_cannot_begin_claims_no_folder(finished, tmp_path):
+    made, _, _, _ = finished
+    part = dataclasses.replace(made.recipe.stages[0].data[0], paths=("misspelt.jsonl",))
+    stage = dataclasses.replace(made.recipe.stages[0], data=(part,))
+    with pytest.raises(DataError):
+        run(dataclasses.replace(made, recipe=dataclasses.replace(made.recipe, stages=(stage,))), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_an_interrupted_recipe_goes_on_and_ends_the_same(finished, tmp_path, monkeypatch):
     """Stopped between training and scores, so that the second call finds checkpoints, but no scores."""
     made, _, outcomes, _ = finished
