@@ -13,7 +13,7 @@ SURFACE = {
     ),
     "likewise.errors": (
         "DataError DataNotFoundError EmptyTextWarning InputError InputTypeError LikewiseError LikewiseWarning "
-        "MissingExtraError ModelError ModelNotFoundError PlainKernelsWarning RepairedDataWarning TrainingError "
+        "MissingExtraError ModelError ModelNotFoundError PlainKernelsWarning DataWarning TrainingError "
         "TruncationError TruncationWarning WorkerError warn"
     ),
     "likewise.types": "Array Embeddings TextTokens Token array_namespace computable",
@@ -46,10 +46,11 @@ SURFACE = {
     "likewise.data": (
         "ALIGNMENT_KINDS CLASSIFICATION_TASKS ISTS_ROWS NLI_LABELS STS_SOURCES ArgumentPair Article "
         "BinaryPair ChunkAlignment ChunkedPair ChunkedText DuplicateSet LabelledPair LabelledText "
-        "RetrievalSet Rows ScoredPair Section TextTriplet drop_overlapping nli_triplets normalised "
-        "read_arguments read_articles read_beir read_classification read_ists read_lines read_mrpc read_nli "
-        "read_nli_triplets read_qqp read_qqp_duplicates read_section_triplets read_sick read_sick_nli "
-        "read_sts read_stsb read_wa section_triplets sentences write_wa"
+        "RetrievalSet Rows ScoredPair Section TextTriplet drop_overlapping nli_triplets normalised number_at "
+        "object_in read_arguments read_articles read_beir read_binary_pairs read_classification read_ists "
+        "read_lines read_mrpc read_nli read_nli_triplets read_objects read_qqp read_qqp_duplicates "
+        "read_scored_pairs read_section_triplets read_sick read_sick_nli read_sts read_stsb read_triplets "
+        "read_wa section_triplets sentences text_at texts_at write_wa"
     ),
     "likewise.evaluation": (
         "Comparison Correlation Embedder Measure align_ists best correlate evaluate_arguments evaluate_binary "

@@ -17,7 +17,7 @@ A message says three things: what happened with the value, the likely cause, wha
     ├── TruncationWarning                texts were cut, with counts
     ├── EmptyTextWarning                 a text without tokens got the documented value
     ├── PlainKernelsWarning              the compiled kernels are not there; said once
-    └── RepairedDataWarning              known faults of a data file were mended; file and lines are named
+    └── DataWarning                      a data file has faults that were mended, or its end may be cut; it is named
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import warnings
 __all__ = [
     "DataError",
     "DataNotFoundError",
+    "DataWarning",
     "EmptyTextWarning",
     "InputError",
     "InputTypeError",
@@ -37,7 +38,6 @@ __all__ = [
     "ModelError",
     "ModelNotFoundError",
     "PlainKernelsWarning",
-    "RepairedDataWarning",
     "TrainingError",
     "TruncationError",
     "TruncationWarning",
@@ -111,8 +111,8 @@ class PlainKernelsWarning(LikewiseWarning):
     """The compiled kernels are not in use, so that the plain ones run: the same results, more slowly."""
 
 
-class RepairedDataWarning(LikewiseWarning):
-    """A data file is malformed in a way that leaves no doubt about what it says; it was read as meant."""
+class DataWarning(LikewiseWarning):
+    """A data file was read in spite of a fault: mended where there is no doubt what was meant, or an end cut short."""
 
 
 def warn(message: str, category: type[LikewiseWarning]) -> None:

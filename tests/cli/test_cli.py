@@ -72,6 +72,41 @@ def test_a_bad_line_exits_2_after_the_good_ones_were_scored(run, line, message):
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--help >&-", "cannot write the output: standard output is closed"),
+        ("data list >&-", "cannot write the output: standard output is closed"),
+        ("encode <&-", "standard input is closed"),
+        ("score --input - <&-", "standard input is closed"),
+    ],
+)
+def test_a_stream_that_is_closed_is_one_line(mean_folder, words, message):
+    model = "" if words.startswith(("--help", "data")) else f"--model '{mean_folder}'"
+    command = f"'{sys.executable}' -m likewise {words} {model}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("likewise: ")
+    assert message in line
+
+
+def test_score_replaces_nothing_that_came_in(run):
+    rows = [{"a": "a man", "b": "a plane"}, {"a": "a man", "b": "a plane", "score": 4.2}]
+    source = "\n".join(map(json.dumps, rows))
+    done = run("score", "--input", "-", input=source)
+    assert done.exit_code == 2
+    assert 'pair 2 has "score" already' in done.stderr
+    assert "--into" in done.stderr
+    assert len(done.stdout.splitlines()) == 1
+    done = run("score", "--input", "-", "--into", "ours", input=source)
+    assert [set(json.loads(line)) for line in done.stdout.splitlines()] == [
+        {"a", "b", "ours"},
+        {"a", "b", "score", "ours"},
+    ]
+    assert run("score", "--input", "-", "--into", "a", input=source).exit_code == 2
+
+
 @pytest.mark.parametrize("words", [["score"], ["score", "a"], ["explain", "a"], ["score", "a", "b", "--input", "-"]])
 def test_missing_texts_exit_2(run, words):
     assert run(*words).exit_code == 2

@@ -12,7 +12,7 @@ ELSEWHERE = {"afs", "nli_for_simcse", "wikipedia-sections-triplets"}
 """Sets of which there is no copy here."""
 
 
-@pytest.mark.filterwarnings("ignore::likewise.errors.RepairedDataWarning")
+@pytest.mark.filterwarnings("ignore::likewise.errors.DataWarning")
 @pytest.mark.parametrize("name", sorted(CATALOGUE))
 def test_a_copy_is_complete_or_absent(shared, name):
     state = check(known(name), shared / "data")

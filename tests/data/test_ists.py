@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from likewise.data import ISTS_ROWS, read_ists, read_wa, write_wa
-from likewise.errors import DataError, DataNotFoundError, RepairedDataWarning
+from likewise.errors import DataError, DataNotFoundError, DataWarning
 
 
 def test_images_have_no_fault_and_the_recorded_chunks(shared):
@@ -21,7 +21,7 @@ def test_images_have_no_fault_and_the_recorded_chunks(shared):
 
 def test_gold_kept_by_the_protocol_has_the_known_size(shared):
     """Without NOALI and scores below 3: 1,063 in images and 1,106 in headlines."""
-    with pytest.warns(RepairedDataWarning, match=r"^read as meant: STSint\.testinput\.headlines\.sent2\.txt line 97 "):
+    with pytest.warns(DataWarning, match=r"^read as meant: STSint\.testinput\.headlines\.sent2\.txt line 97 "):
         headlines = read_ists(shared / "data" / "ists2016", "headlines")
     for pairs, n in ((read_ists(shared / "data"), 1063), (headlines, 1106)):
         kept = [
@@ -46,7 +46,7 @@ def test_gold_kept_by_the_protocol_has_the_known_size(shared):
     ],
 )
 def test_known_faults_of_train_are_repaired_in_one_warning(shared, tmp_path, name, message):
-    with pytest.warns(RepairedDataWarning, match=message) as caught:
+    with pytest.warns(DataWarning, match=message) as caught:
         pairs = read_ists(shared / "data", name, "train")
     assert len(caught) == 1
     assert len(pairs) == ISTS_ROWS["train"][name]

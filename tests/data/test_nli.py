@@ -102,9 +102,9 @@ HEADER = "premise\thypothesis\tlabel\n"
         ("x.csv", 'sentence1,sentence2,label\n"a,b,neutral\nc,d,neutral\n', "line 2: the row .* is not CSV"),
         ("x.csv", "sentence1,sentence2,label\na, b,c,neutral\n", "line 2: 4 columns, 3 expected"),
         ("x.csv", "", "line 1: no column"),
-        ("x.jsonl", '{"gold_label": "neutral", "sentence1": "a"}\n', "line 1: the texts .* are not all there"),
+        ("x.jsonl", '{"gold_label": "neutral", "sentence1": "a"}\n', "line 1: \"sentence2\" is missing"),
         ("x.jsonl", '{"gold_label": "neu', "line 1 is not JSON"),
-        ("x.jsonl", "[1]\n", "line 1: the texts"),
+        ("x.jsonl", "[1]\n", "line 1 is a JSON list"),
         ("snli_1.0_dev.csv", "sentence1,sentence2,label\na,b,neutral\nc,d,-\n", "2 rows, 10000 expected"),
     ],
 )  # fmt: skip

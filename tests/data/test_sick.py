@@ -20,7 +20,7 @@ def test_the_published_counts(shared, split, n):
 def test_the_file_that_its_authors_keep(tmp_path):
     header = "pair_ID\tsentence_A\tsentence_B\tentailment_label\trelatedness_score\tSemEval_set\r"
     rows = [header] + [f'{i}\tA "cat\tB\tENTAILMENT\t4\t{"TRIAL" if i < 500 else "TEST"}\r' for i in range(600)]
-    (tmp_path / "SICK.txt").write_bytes("\n".join(rows).encode())
+    (tmp_path / "SICK.txt").write_bytes("\n".join([*rows, ""]).encode())
     assert read_sick(tmp_path, "dev") == [ScoredPair('A "cat', "B", 4.0)] * 500
     assert read_sick_nli(tmp_path, "dev") == [LabelledPair('A "cat', "B", "entailment")] * 500
 

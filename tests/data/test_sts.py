@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from likewise.data import STS_SOURCES, ScoredPair, read_sts, read_stsb
-from likewise.errors import DataError, DataNotFoundError
+from likewise.errors import DataError, DataNotFoundError, DataWarning
 
 ROW = "main-captions\tMSRvid\t2012test\t0001\t{score}\t{a}\t{b}"
 
@@ -21,7 +21,7 @@ def test_the_published_counts(shared, split, n):
 def test_quotes_extra_columns_crlf_and_bom_are_taken_literally(tmp_path):
     rows = [ROW.format(score="2.5", a='a "lone quote', b="form\x0cfeed\u2028here") + "\textra\tcolumns\r"] * 1379
     rows[0] = "\ufeff" + rows[0]
-    pairs = read_stsb(write(tmp_path, rows))
+    pairs = read_stsb(write(tmp_path, [*rows, ""]))
     assert {pair.a for pair in pairs} == {'a "lone quote'}
     assert {pair.b for pair in pairs} == {"form\x0cfeed\u2028here"}
 
@@ -30,16 +30,26 @@ def test_quotes_extra_columns_crlf_and_bom_are_taken_literally(tmp_path):
     ("line", "message"),
     [
         ("a\tb", "line 2: 2 columns"),
+        (ROW.format(score="1", a="x\tx", b="y"), "line 2: 8 columns, 7 "),
+        (ROW.format(score="1", a="x\tx", b="y") + "\tfrom\tfrom", "line 2: 10 columns, 7 "),
         (ROW.format(score="", a="x", b="y"), "line 2: the score '' is not a number"),
         (ROW.format(score="7", a="x", b="y"), r"line 2: the score 7.0 is outside"),
         (ROW.format(score="nan", a="x", b="y"), r"line 2: the score nan is outside"),
         (ROW.format(score="1", a="x", b=""), "line 2: a text is empty"),
-        (ROW.format(score="1", a="\tx", b="y"), "line 2: a text is empty"),
+        (ROW.format(score="1", a="\tx", b="y"), "line 2: 8 columns, 7 "),
     ],
 )
 def test_a_bad_row_is_named_by_file_and_line(tmp_path, line, message):
     with pytest.raises(DataError, match=f"sts-test.csv, {message}"):
         read_stsb(write(tmp_path, [ROW.format(score="1", a="x", b="y"), line]))
+
+
+def test_a_file_that_ends_inside_a_line_is_told(tmp_path, recwarn):
+    rows = [ROW.format(score="1", a="x", b="y")] * 1379
+    assert len(read_stsb(write(tmp_path, [*rows, ""]))) == 1379
+    assert not recwarn
+    with pytest.warns(DataWarning, match=r"sts-test\.csv ends without a newline"):
+        read_stsb(write(tmp_path, rows))
 
 
 def test_a_copy_that_is_not_whole_and_one_that_is_not_there(tmp_path):

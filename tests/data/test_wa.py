@@ -5,7 +5,7 @@ import re
 import pytest
 
 from likewise.data import ChunkAlignment, ChunkedPair, ChunkedText, read_wa, write_wa
-from likewise.errors import DataError, DataNotFoundError, InputError, RepairedDataWarning
+from likewise.errors import DataError, DataNotFoundError, DataWarning, InputError
 
 BLOCK = """<sentence id="{id}" status="">
 // A cat : sat !
@@ -85,7 +85,7 @@ def test_what_cannot_be_written(tmp_path):
 
 def test_a_word_line_without_its_blank_is_read_as_meant(tmp_path):
     path = write(tmp_path / "x.wa", block().replace("2 sit :", "2 sit:").replace("5 ! :", "5  ! :  "))
-    with pytest.warns(RepairedDataWarning, match=r"x\.wa line 9 .*; x\.wa line 13 .blanks around the colon."):
+    with pytest.warns(DataWarning, match=r"x\.wa line 9 .*; x\.wa line 13 .blanks around the colon."):
         assert read_wa(path) == [ChunkedPair(1, LEFT, RIGHT, ALIGNMENTS)]
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from likewise.errors import DataError
 from likewise.recipes.data import _KINDS, examples_of, read_argument_pairs, some_of
 from likewise.recipes.recipe import EVALUATION_SETS, KINDS, DataPart
 
@@ -23,24 +20,6 @@ def test_own_triplets_and_scored_pairs(data):
     assert scored.labels[:5] == [0, 0.25, 0.5, 0.75, 1]
     both = DataPart("triplets", ("mine/triplets.jsonl", "mine/triplets.jsonl"))
     assert len(examples_of(both, data)) == 80
-
-
-@pytest.mark.parametrize(
-    ("kind", "line", "message"),
-    [
-        ("triplets", '{"anchor": "a", "positive": "b"}', "line 2: 'negative' is None"),
-        ("triplets", '{"anchor": "a", "positive": "b", "negative": 3}', "line 2: 'negative' is 3"),
-        ("triplets", "[]", "line 2 is a JSON list"),
-        ("triplets", "{", "line 2 is not JSON"),
-        ("scored-pairs", '{"a": "x", "b": "y", "score": true}', "line 2: 'score' is True"),
-        ("scored-pairs", '{"a": "x", "b": "y", "score": "1"}', "line 2: 'score' is '1'"),
-    ],
-)
-def test_a_bad_line_is_named(tmp_path, kind, line, message):
-    good = {"anchor": "a", "positive": "b", "negative": "c", "a": "x", "b": "y", "score": 1}
-    (tmp_path / "x.jsonl").write_text(f"{json.dumps(good)}\n{line}\n")
-    with pytest.raises(DataError, match=message):
-        examples_of(DataPart(kind, ("x.jsonl",)), tmp_path)
 
 
 def test_a_limit_draws_rows_by_the_seed_and_keeps_their_order():

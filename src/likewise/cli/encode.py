@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from likewise.cli.options import TEXT, json_object, load, model_options, print_json, text_in
+from likewise.cli.options import TEXT, load, model_options, print_json
 from likewise.errors import InputError, LikewiseError
 
 _ENDINGS = (".npy", ".jsonl", ".parquet", ".arrow")
@@ -142,15 +142,15 @@ def _coder(to: str, calibration: Path | None) -> Callable[[Any], Any]:
 
 def _lines(source: Iterable[bytes] | None, jsonl: bool, key: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each line with a text, and the row that it stands for."""
-    from likewise.data import read_lines
+    from likewise.data import object_in, read_lines, text_at
 
     jsonl = _is_jsonl(source, jsonl)
     for number, line in read_lines(sys.stdin.buffer if source is None else source):
         if not jsonl:
             yield line, {key: line}
         elif line.strip():
-            row = json_object(line, number)
-            text_in(row, key, number, "name the right key with --key")
+            row = object_in(line, f"line {number}")
+            text_at(row, key, f"line {number}", "name the right key with --key")
             yield line, row
 
 

@@ -25,7 +25,7 @@ from likewise.cli.negatives import negatives
 from likewise.cli.reproduce import reproduce
 from likewise.cli.score import score
 from likewise.cli.train import train
-from likewise.errors import LikewiseError, LikewiseWarning
+from likewise.errors import InputError, LikewiseError, LikewiseWarning
 from likewise.files import NOT_WRITTEN
 
 __all__ = ["main"]
@@ -38,6 +38,15 @@ class _ClosedOutput(io.TextIOBase):
         raise OSError(errno.EBADF, "standard output is closed")
 
 
+class _ClosedInput(io.TextIOBase):
+    """What stands for a standard input that was closed from the start."""
+
+    @property
+    def buffer(self) -> Any:
+        """Nothing to read from."""
+        raise InputError("standard input is closed, so that no text can be read from it; name a file")
+
+
 class _OneLineErrors(click.Group):
     """Exit code 2 and one line on standard error for everything that the user can mend."""
 
@@ -45,9 +54,19 @@ class _OneLineErrors(click.Group):
         """Run, writing UTF-8 whatever the locale says."""
         if sys.stdout is None:
             sys.stdout = _ClosedOutput()
+        if sys.stdin is None:
+            sys.stdin = _ClosedInput()
         for stream in (sys.stdout, sys.stderr):
             _speak_utf8(stream)
-        return super().main(*args, **kwargs)
+        try:
+            return super().main(*args, **kwargs)
+        except OSError as error:
+            if error.errno not in (*NOT_WRITTEN, errno.EBADF):
+                raise
+            _drop_output()
+            reason = error.strerror or error
+            click.echo(f"likewise: cannot write the output: {reason}; free some space or write elsewhere", err=True)
+            sys.exit(2)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -67,13 +86,6 @@ class _OneLineErrors(click.Group):
         except BrokenPipeError:  # the reader, such as head, has seen enough
             _drop_output()
             ctx.exit(0)
-        except OSError as error:
-            if error.errno not in (*NOT_WRITTEN, errno.EBADF):
-                raise
-            _drop_output()
-            reason = error.strerror or error
-            click.echo(f"likewise: cannot write the output: {reason}; free some space or write elsewhere", err=True)
-            ctx.exit(2)
 
 
 @click.group(cls=_OneLineErrors, context_settings={"help_option_names": ["-h", "--help"]})

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from likewise.cli.options import json_object, load, model_options, similarity_option, text_in
+from likewise.cli.options import load, model_options, similarity_option
 
 __all__ = ["negatives"]
 
@@ -70,12 +70,15 @@ def negatives(
     A text that equals the anchor or one of its positives, but for case and punctuation, is never taken. Writes JSON
     lines with anchor, positive and negative, which the data of a recipe of kind "triplets" reads.
     """
-    from likewise.data import read_lines
+    from likewise.data import read_lines, read_objects, text_at
     from likewise.files import atomic_file
     from likewise.training import Limits, mine_negatives
 
     limits = Limits(skip, window, margin, relative_margin, max_score)
-    read = [_pair(line, number) for number, line in read_lines(pairs) if line.strip()]
+    read = [
+        (text_at(row, "anchor", where, _ADVICE), text_at(row, "positive", where, _ADVICE))
+        for where, row in read_objects(pairs)
+    ]
     texts = [positive for _, positive in read]
     if corpus is not None:
         texts = [line for _, line in read_lines(corpus) if line.strip()]
@@ -96,8 +99,3 @@ def negatives(
         f"{found.n_max_score:,} above the highest score",
         err=True,
     )
-
-
-def _pair(line: str, number: int) -> tuple[str, str]:
-    row = json_object(line, number)
-    return text_in(row, "anchor", number, _ADVICE), text_in(row, "positive", number, _ADVICE)

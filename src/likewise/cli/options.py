@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.errors import DataError, LikewiseError
+from likewise.errors import LikewiseError
 
 if TYPE_CHECKING:
     from likewise.explain import Explanation
@@ -21,14 +20,12 @@ if TYPE_CHECKING:
 __all__ = [
     "TEXT",
     "batches",
-    "json_object",
     "load",
     "model_options",
     "pairs_from",
     "print_json",
     "print_table",
     "similarity_option",
-    "text_in",
 ]
 
 _EXPLAINABLE = ("cosine", "dot", "rcmd", "transport")
@@ -96,55 +93,12 @@ def pairs_from(source: Any) -> Iterator[dict[str, Any]]:
     Raises:
         DataError: A line is not such an object; its number is named.
     """
-    from likewise.data import read_lines
+    from likewise.data import read_objects, text_at
 
-    for number, line in read_lines(source):
-        if not line.strip():
-            continue
-        row = json_object(line, number)
+    for where, row in read_objects(source):
         for side in "ab":
-            text_in(row, side, number, 'give {"a": "…", "b": "…"} a line')
+            text_at(row, side, where, 'give {"a": "…", "b": "…"} a line')
         yield row
-
-
-def text_in(row: dict[str, Any], key: str, number: int, advice: str) -> str:
-    """The text under a key of line `number`.
-
-    Raises:
-        DataError: The key is missing, or holds something else.
-    """
-    if key not in row:
-        raise DataError(f'line {number}: "{key}" is missing; {advice}')
-    value = row[key]
-    if not isinstance(value, str):
-        shown = json.dumps(value, ensure_ascii=False)
-        shown = shown if len(shown) <= 40 else shown[:37] + "..."
-        raise DataError(f'line {number}: "{key}" is {shown}, not a text; {advice}')
-    return value
-
-
-def json_object(line: str, number: int) -> dict[str, Any]:
-    """One line of JSON lines.
-
-    Raises:
-        DataError: It is not a JSON object.
-    """
-    try:
-        row = json.loads(line, parse_constant=_refused, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"line {number} is not JSON ({error}); give one JSON object on each line") from error
-    if not isinstance(row, dict):
-        raise DataError(f"line {number} is a JSON {type(row).__name__}, not an object; give one object on each line")
-    return row
-
-
-def _refused(constant: str) -> Any:
-    raise ValueError(f"{constant} is no JSON number")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    return value if math.isfinite(value) else _refused(text)
 
 
 def batches(items: Iterator[Any], size: int = 1024) -> Iterator[list[Any]]:

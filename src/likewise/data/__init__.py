@@ -22,9 +22,11 @@ from likewise.data.examples import (
     TextTriplet,
 )
 from likewise.data.ists import ISTS_ROWS, read_ists
+from likewise.data.json_lines import number_at, object_in, read_objects, text_at, texts_at
 from likewise.data.leaks import drop_overlapping, normalised, sentences
 from likewise.data.lines import read_lines
 from likewise.data.nli import nli_triplets, read_nli, read_nli_triplets
+from likewise.data.own import read_binary_pairs, read_scored_pairs, read_triplets
 from likewise.data.retrieval import read_beir
 from likewise.data.rows import Rows
 from likewise.data.sections import read_articles, read_section_triplets, section_triplets
@@ -55,24 +57,32 @@ __all__ = [
     "drop_overlapping",
     "nli_triplets",
     "normalised",
+    "number_at",
+    "object_in",
     "read_arguments",
     "read_articles",
     "read_beir",
+    "read_binary_pairs",
     "read_classification",
     "read_ists",
     "read_lines",
     "read_mrpc",
     "read_nli",
     "read_nli_triplets",
+    "read_objects",
     "read_qqp",
     "read_qqp_duplicates",
+    "read_scored_pairs",
     "read_section_triplets",
     "read_sick",
     "read_sick_nli",
     "read_sts",
     "read_stsb",
+    "read_triplets",
     "read_wa",
     "section_triplets",
     "sentences",
+    "text_at",
+    "texts_at",
     "write_wa",
 ]

@@ -11,7 +11,7 @@ from likewise.data.chunks import ChunkAlignment, ChunkedPair, ChunkedText
 from likewise.data.lines import read_lines
 from likewise.data.rows import Rows, chosen, expect, find
 from likewise.data.wa import parse_wa, read_wa, write_wa
-from likewise.errors import DataError, RepairedDataWarning, warn
+from likewise.errors import DataError, DataWarning, warn
 
 __all__ = ["ISTS_ROWS", "ChunkAlignment", "ChunkedPair", "ChunkedText", "read_ists", "read_wa", "write_wa"]
 
@@ -27,7 +27,7 @@ def read_ists(folder: str | os.PathLike[str], name: str = "images", split: str =
 
     Each set is five files: the two sentences (`….sent1.txt`), the same with chunks in brackets
     (`….sent1.chunk.txt`) and the alignments (`….wa`), and all must agree. Known faults that leave no doubt are
-    read as meant, with one `RepairedDataWarning` that names files and lines: blanks too many in a sentence, a
+    read as meant, with one `DataWarning` that names files and lines: blanks too many in a sentence, a
     bracket that opens within a chunk, blanks around the colon of a word.
 
     Args:
@@ -54,7 +54,7 @@ def read_ists(folder: str | os.PathLike[str], name: str = "images", split: str =
     lefts = left.read([pair.left.words for pair in pairs])
     rights = right.read([pair.right.words for pair in pairs])
     if repairs:
-        warn(f"read as meant: {'; '.join(repairs)}", RepairedDataWarning)
+        warn(f"read as meant: {'; '.join(repairs)}", DataWarning)
     return Rows(replace(pair, left=a, right=b) for pair, a, b in zip(pairs, lefts, rights, strict=True))
 
 

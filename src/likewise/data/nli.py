@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from likewise.data.examples import NLI_LABELS, LabelledPair, TextTriplet
+from likewise.data.json_lines import object_in, text_at
 from likewise.data.lines import read_lines
 from likewise.data.rows import Rows, columns_named, csv_rows, expect, tab_rows, text_of
 from likewise.errors import DataError
@@ -174,14 +174,9 @@ def _unnamed(path: Path) -> Iterator[_Row]:
 def _json_rows(path: Path) -> Iterator[_Row]:
     keys = ("sentence1", "sentence2", "gold_label")
     for number, line in read_lines(path):
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise DataError(f"{path}, line {number} is not JSON ({error}); is the file cut?") from error
-        values = [row.get(key) if isinstance(row, dict) else None for key in keys]
-        premise, hypothesis, label = (value if isinstance(value, str) else None for value in values)
-        if premise is None or hypothesis is None or label is None:
-            raise DataError(f"{path}, line {number}: the texts {', '.join(keys)} are not all there")
+        where = f"{path}, line {number}"
+        row = object_in(line, where)
+        premise, hypothesis, label = (text_at(row, key, where, f"{', '.join(keys)} must be there") for key in keys)
         yield number, premise, hypothesis, label
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from likewise.data.examples import RetrievalSet
-from likewise.data.lines import read_lines
+from likewise.data.json_lines import read_objects, text_at
 from likewise.data.rows import find, number_in, tab_rows
 from likewise.errors import DataError
 
@@ -75,25 +73,15 @@ def _check(home: Path, found: dict[str, int]) -> None:
 
 def _texts(path: Path) -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
-    for number, line in read_lines(path):
-        row = _object(line, path, number)
-        key, title, text = row.get("_id"), row.get("title", ""), row.get("text")
-        if not (isinstance(key, str) and key and isinstance(title, str) and isinstance(text, str)):
-            raise DataError(f"{path}, line {number}: the texts '_id' and 'text' are not all there")
+    advice = 'give {"_id": "…", "title": "…", "text": "…"} a line'
+    for where, row in read_objects(path):
+        key, title, text = (text_at({"title": "", **row}, name, where, advice) for name in ("_id", "title", "text"))
+        if not key:
+            raise DataError(f'{where}: "_id" is empty; {advice}')
         if key in seen:
-            raise DataError(f"{path}, line {number}: the id {key!r} occurs twice; is a part of the file doubled?")
+            raise DataError(f"{where}: the id {key!r} occurs twice; is a part of the file doubled?")
         seen.add(key)
         yield key, f"{title} {text}".strip()
-
-
-def _object(line: str, path: Path, number: int) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        raise DataError(f"{path}, line {number} is not JSON ({error}); is the file cut?") from error
-    if not isinstance(row, dict):
-        raise DataError(f"{path}, line {number} is a JSON {type(row).__name__}, not an object")
-    return row
 
 
 def _judgements(path: Path) -> Iterator[tuple[int, str, str, int]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from likewise.data.lines import read_lines
-from likewise.errors import DataError, DataNotFoundError
+from likewise.errors import DataError, DataNotFoundError, DataWarning, warn
 
 __all__ = [
     "Rows",
@@ -162,8 +162,13 @@ def text_of(text: str, path: Path, number: int) -> str:
     return text
 
 
-def expect(rows: Rows[T], n: int | None, path: str | os.PathLike[str], what: str = "rows") -> Rows[T]:
+def expect(
+    rows: Rows[T], n: int | None, path: str | os.PathLike[str], what: str = "rows", *, newline_at_end: bool = True
+) -> Rows[T]:
     """`rows`, if they are as many as were published (`n`; None: nobody published a number).
+
+    Warns if a published file ends inside a line, since its last text may be cut (`newline_at_end=False`: it was
+    published so).
 
     Raises:
         DataError: They are not.
@@ -171,4 +176,16 @@ def expect(rows: Rows[T], n: int | None, path: str | os.PathLike[str], what: str
     if n is not None and len(rows) != n:
         skipped = f" and {rows.n_skipped} without a label" if rows.n_skipped else ""
         raise DataError(f"{path}: {len(rows)} {what}{skipped}, {n} expected; the copy is not whole; fetch it again")
+    if n is not None and newline_at_end and not _ends_with_a_newline(Path(path)):
+        warn(
+            f"{path} ends without a newline: its last line may be cut; compare with the original, or fetch it again",
+            DataWarning,
+        )
     return rows
+
+
+def _ends_with_a_newline(path: Path) -> bool:
+    with path.open("rb") as stream:
+        stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, stream.tell() - 1))
+        return stream.read() == b"\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 from likewise.data.chunks import ChunkAlignment, ChunkedPair, ChunkedText
 from likewise.data.lines import read_lines
 from likewise.data.rows import Rows
-from likewise.errors import DataError, InputError, RepairedDataWarning, warn
+from likewise.errors import DataError, DataWarning, InputError, warn
 from likewise.files import atomic_file
 
 __all__ = ["parse_wa", "read_wa", "write_wa"]
@@ -28,7 +28,7 @@ def read_wa(path: str | os.PathLike[str]) -> Rows[ChunkedPair]:
 
     The file does not say how the sentences were cut, so `chunks` is empty (`read_ists` knows it); the text of a
     sentence is its words with single blanks between. Word lines without a blank before their colon are read as
-    meant, with one `RepairedDataWarning` for all.
+    meant, with one `DataWarning` for all.
 
     Raises:
         DataError: A line breaks the format, word ids do not count from 1, an alignment names words that are not
@@ -39,7 +39,7 @@ def read_wa(path: str | os.PathLike[str]) -> Rows[ChunkedPair]:
     """
     pairs, repairs = parse_wa(Path(path))
     if repairs:
-        warn(f"read as meant: {'; '.join(repairs)}", RepairedDataWarning)
+        warn(f"read as meant: {'; '.join(repairs)}", DataWarning)
     return Rows(pairs)
 
 

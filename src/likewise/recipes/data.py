@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,7 +14,6 @@ from likewise.data import (
     NLI_LABELS,
     STS_SOURCES,
     ArgumentPair,
-    ScoredPair,
     TextTriplet,
     drop_overlapping,
     nli_triplets,
@@ -25,13 +23,14 @@ from likewise.data import (
     read_lines,
     read_nli,
     read_nli_triplets,
+    read_scored_pairs,
     read_section_triplets,
     read_sick,
     read_sts,
     read_stsb,
+    read_triplets,
     section_triplets,
 )
-from likewise.errors import DataError
 from likewise.evaluation.arguments import Split
 from likewise.recipes.recipe import DataPart
 
@@ -164,43 +163,8 @@ def _highest(path: Path) -> float:
     return 2.0 if path.suffix == ".tsv" else 1.0
 
 
-def _read_triplets(paths: list[Path]) -> list[TextTriplet]:
-    """One's own: JSON lines with `anchor`, `positive` and `negative`, as `likewise negatives` writes them."""
-    keys = ("anchor", "positive", "negative")
-    return [TextTriplet(*_values(row, keys, str, where)) for path in paths for where, row in _objects(path)]
-
-
-def _read_scored(paths: list[Path]) -> list[ScoredPair]:
-    """One's own: JSON lines with `a`, `b` and `score`."""
-    found = []
-    for path in paths:
-        for where, row in _objects(path):
-            a, b = _values(row, ("a", "b"), str, where)
-            (gold,) = _values(row, ("score",), (int, float), where)
-            found.append(ScoredPair(a, b, float(gold)))
-    return found
-
-
-def _objects(path: Path) -> Iterable[tuple[str, dict[str, Any]]]:
-    for number, line in read_lines(path):
-        where = f"{path}, line {number}"
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise DataError(f"{where} is not JSON ({error}); give one JSON object on each line") from error
-        if not isinstance(row, dict):
-            raise DataError(f"{where} is a JSON {type(row).__name__}; give one JSON object on each line")
-        yield where, row
-
-
-def _values(row: dict[str, Any], keys: Sequence[str], kind: Any, where: str) -> list[Any]:
-    for key in keys:
-        if not isinstance(row.get(key), kind) or isinstance(row[key], bool):
-            wanted = "a text" if kind is str else "a number"
-            raise DataError(f"{where}: {key!r} is {row.get(key)!r}; {' and '.join(keys)} must be {wanted}")
-    return [row[key] for key in keys]
+def _each(read: Callable[[Path], list[Any]]) -> _Read:
+    return lambda paths: [row for path in paths for row in read(path)]
 
 
 def _texts(*names: str) -> Callable[[Sequence[Any]], tuple[list[str], ...]]:
@@ -216,7 +180,7 @@ def _argument_columns(rows: Sequence[ArgumentPair]) -> tuple[tuple[list[str], ..
 
 _KINDS: dict[str, tuple[_Read, _Columns]] = {
     "nli": (
-        lambda paths: [pair for path in paths for pair in read_nli(path)],
+        _each(read_nli),
         lambda rows: (_texts("premise", "hypothesis")(rows), [NLI_LABELS.index(row.label) for row in rows]),
     ),
     "nli-triplets": (_read_nli_triplets, lambda rows: (_triplet(rows), None)),
@@ -227,8 +191,8 @@ _KINDS: dict[str, tuple[_Read, _Columns]] = {
     ),
     "arguments": (_read_arguments, _argument_columns),
     "sections": (_read_sections, lambda rows: (_triplet(rows), None)),
-    "triplets": (_read_triplets, lambda rows: (_triplet(rows), None)),
-    "scored-pairs": (_read_scored, lambda rows: (_pair(rows), [row.gold for row in rows])),
+    "triplets": (_each(read_triplets), lambda rows: (_triplet(rows), None)),
+    "scored-pairs": (_each(read_scored_pairs), lambda rows: (_pair(rows), [row.gold for row in rows])),
 }
 """Kind → how it is read, and the columns and labels of what was read."""
 

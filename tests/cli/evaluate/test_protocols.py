@@ -97,7 +97,39 @@ def test_reranking_of_a_file_and_its_bad_lines(run, tmp_path):
     path.write_text(json.dumps({**row, "negative": "the cats"}), encoding="utf-8")
     done = run("reranking", "--data", path)
     assert done.exit_code == 2
-    assert 'line 1: "negative" is not a list of texts' in done.stderr
+    assert 'line 1: "negative" is "the cats", not a list of texts' in done.stderr
+
+
+def test_ones_own_pairs_duplicates_and_triplets(run, tmp_path):
+    texts = ["a man plays", "the man", "a plane", "a small black dog", "two dogs"]
+    both = [(a, b) for a in texts for b in texts]
+    files = {
+        "pairs": [{"a": a, "b": b, "score": len({*a.split()} & {*b.split()})} for a, b in both],
+        "binary": [{"a": a, "b": b, "same": a == b} for a, b in both],
+        "triplets": [{"anchor": a, "positive": a, "negative": b} for a, b in both if a != b],
+    }
+    for verb, rows in files.items():
+        (tmp_path / f"{verb}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    (found,) = records(run("pairs", "--data", tmp_path / "pairs.jsonl", "-s", "rcmd", "--json"))
+    assert (found["task"], found["n"]) == ("pairs", 25)
+    assert found["spearman"] > 30
+    same = tmp_path / "binary.jsonl"
+    (found,) = records(run("binary", "--data", same, "--choose-on", same, "-s", "rcmd", "--json"))
+    assert (found["task"], found["n"], found["ap"], found["accuracy"]) == ("binary", 25, 100, 100)
+    (found,) = records(run("binary", "--data", same, "-s", "rcmd", "--json"))
+    assert "accuracy" not in found
+    assert found["best_accuracy"] == 100
+    (found,) = records(run("triplets", "--data", tmp_path / "triplets.jsonl", "-s", "rcmd", "--json"))
+    assert (found["task"], found["n"], found["accuracy"]) == ("triplets", 20, 1)
+
+
+def test_what_binary_cannot_know(run, tmp_path):
+    assert "say which set it holds: --set mrpc or --set qqp" in run("binary", "--data", tmp_path).stderr
+    wrong = run("binary", "--data", tmp_path, "--set", "mrpc", "--choose-on", "validation")
+    assert "a set has the splits train, dev, test" in wrong.stderr
+    (tmp_path / "none.jsonl").write_text("")
+    (found,) = records(run("binary", "--data", tmp_path / "none.jsonl", "-s", "rcmd", "--json"))
+    assert found["n"] == 0
 
 
 def test_mining_of_the_first_questions(run, shared):

@@ -11,7 +11,7 @@ from likewise.cli.evaluate.mining import mining
 from likewise.cli.evaluate.reranking import reranking
 from likewise.cli.evaluate.retrieval import retrieval
 from likewise.cli.evaluate.senteval import senteval
-from likewise.cli.evaluate.sts import sick, sts, stsb
+from likewise.cli.evaluate.sts import pairs, sick, sts, stsb
 from likewise.cli.evaluate.triplets import triplets
 
 __all__ = ["evaluate"]
@@ -28,5 +28,5 @@ def evaluate() -> None:
     """Compare what a model says with what people said, and models with one another."""
 
 
-for verb in (sts, stsb, sick, binary, triplets, ists, wa, senteval, arguments, retrieval, mining, reranking):
+for verb in (sts, stsb, sick, pairs, binary, triplets, ists, wa, senteval, arguments, retrieval, mining, reranking):
     evaluate.add_command(verb)

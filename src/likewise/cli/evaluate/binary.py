@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from likewise.cli.evaluate.common import (
 )
 
 if TYPE_CHECKING:
+    from likewise.data import BinaryPair
     from likewise.evaluation.binary import BinaryScores
     from likewise.evaluation.slices import WorstPair
 
@@ -28,21 +30,25 @@ __all__ = ["binary"]
 _SETS = {"mrpc": "train", "qqp": "dev"}
 """Set → the split on which thresholds are chosen by default."""
 
+_SPLITS = ("train", "dev", "test")
+
 _EXAMPLE = """\b
 Examples:
   likewise evaluate binary --data mrpc --set mrpc
   likewise evaluate binary --data qqp --set qqp --split dev --similarity cosine --similarity rcmd
+  likewise evaluate binary --data my-pairs.jsonl --choose-on other-pairs.jsonl
 """
 
 
-@click.command(short_help="Duplicates: accuracy, F1 and average precision (MRPC, QQP).", epilog=_EXAMPLE)
-@data_option("Folder with the files of the set.")
-@click.option("--set", "data_set", type=click.Choice(list(_SETS)), required=True, help="Which set it is.")
-@click.option("--split", type=click.Choice(["train", "dev", "test"]), default="test", show_default=True)
+@click.command(short_help="Duplicates: accuracy, F1 and average precision (MRPC, QQP, your own).", epilog=_EXAMPLE)
+@data_option('Folder with the files of a set, or your own pairs as JSON lines {"a": "…", "b": "…", "same": true}.')
+@click.option("--set", "data_set", type=click.Choice(list(_SETS)), help="Of a folder: which set it is.")
+@click.option("--split", type=click.Choice(_SPLITS), default="test", show_default=True, help="Of a folder.")
 @click.option(
     "--choose-on",
-    type=click.Choice(["train", "dev", "test"]),
-    help="Split on which thresholds are chosen.  [default: train of MRPC, dev of QQP]",
+    metavar="SPLIT|FILE",
+    help="Where thresholds are chosen: a split of the set, or a file like that of --data.  [default: train of MRPC, "
+    "dev of QQP, nowhere for a file]",
 )
 @resamples_option
 @worst_option
@@ -50,7 +56,7 @@ Examples:
 def binary(
     *,
     folder: Path,
-    data_set: str,
+    data_set: str | None,
     split: str,
     choose_on: str | None,
     resamples: int,
@@ -64,19 +70,17 @@ def binary(
     accuracy and f1 use thresholds chosen on another split; best_accuracy and best_f1 use the best ones on the very
     pairs measured, and so are optimistic.
     """
-    from likewise.data import read_mrpc, read_qqp
     from likewise.evaluation.binary import score_binary
     from likewise.evaluation.slices import explain_worst, worst_pairs
 
-    read = read_mrpc if data_set == "mrpc" else read_qqp
-    other = choose_on or _SETS[data_set]
-    pairs = read(folder, split)
-    chosen = () if other == split else read(folder, other)
+    if data_set is None:
+        task, pairs, chosen = _own(folder, choose_on)
+    else:
+        task, pairs, chosen = _known(folder, data_set, split, choose_on)
     systems: list[BinaryScores] = []
     listed: list[WorstPair] = []
     for model in models:
         names = similarity or default_similarities(model)
-        task = f"{data_set}-{split}"
         found = score_binary(model, pairs, names, task=task, choose_on=chosen, n_resamples=resamples)
         systems += found
         for one, system in zip(names, found, strict=True):
@@ -85,6 +89,26 @@ def binary(
         [measure for system in systems for measure in system.measures()],
         listed,
         outputs,
-        title=f"Duplicates, {data_set.upper()} {split}",
+        title=f"Duplicates, {task}",
         comparisons=[one for first, second in rivals(systems) for one in second.compare(first)],
     )
+
+
+def _known(
+    folder: Path, data_set: str, split: str, choose_on: str | None
+) -> tuple[str, Sequence[BinaryPair], Sequence[BinaryPair]]:
+    from likewise.data import read_mrpc, read_qqp
+
+    other = choose_on or _SETS[data_set]
+    if other not in _SPLITS:
+        raise click.UsageError(f"--choose-on is {other!r}, and a set has the splits {', '.join(_SPLITS)}")
+    read = read_mrpc if data_set == "mrpc" else read_qqp
+    return f"{data_set}-{split}", read(folder, split), () if other == split else read(folder, other)
+
+
+def _own(path: Path, choose_on: str | None) -> tuple[str, Sequence[BinaryPair], Sequence[BinaryPair]]:
+    from likewise.data import read_binary_pairs
+
+    if path.is_dir():
+        raise click.UsageError(f"{path} is a folder; say which set it holds: --set {' or --set '.join(_SETS)}")
+    return path.stem, read_binary_pairs(path), read_binary_pairs(choose_on) if choose_on else ()

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from likewise.cli.evaluate.common import Models, Outputs, data_option, evaluation_options, finish
-from likewise.cli.options import json_object, text_in
-from likewise.errors import DataError
 
 if TYPE_CHECKING:
     from likewise.evaluation.reranking import Shortlist
@@ -49,20 +47,14 @@ def reranking(
 
 
 def _read(path: Path) -> list[Shortlist]:
-    from likewise.data import read_lines
+    from likewise.data import read_objects, text_at, texts_at
     from likewise.evaluation.reranking import Shortlist
 
-    lists = []
     advice = 'give {"query": "…", "positive": ["…"], "negative": ["…"]} a line'
-    for number, line in read_lines(path):
-        if not line.strip():
-            continue
-        row = json_object(line, number)
-        sides = []
-        for key in ("positive", "negative"):
-            texts = row.get(key)
-            if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-                raise DataError(f'line {number}: "{key}" is not a list of texts; {advice}')
-            sides.append(tuple(texts))
-        lists.append(Shortlist(text_in(row, "query", number, advice), *sides))
-    return lists
+    return [
+        Shortlist(
+            text_at(row, "query", where, advice),
+            *(tuple(texts_at(row, key, where, advice)) for key in ("positive", "negative")),
+        )
+        for where, row in read_objects(path)
+    ]

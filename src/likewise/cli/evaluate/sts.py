@@ -1,4 +1,4 @@
-"""likewise evaluate sts, stsb, sick"""
+"""likewise evaluate sts, stsb, sick, pairs"""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from likewise.data import ScoredPair
     from likewise.evaluation.sts import SystemScores
 
-__all__ = ["sick", "sts", "stsb"]
+__all__ = ["pairs", "sick", "sts", "stsb"]
 
 _TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-b", "SICK-R")
 
@@ -103,6 +103,28 @@ def sick(folder: Path, split: str, **options: Any) -> None:
     from likewise.data import read_sick
 
     _run({f"sick-{split}": {"all": read_sick(folder, split)}}, f"SICK relatedness, {split}", **options)
+
+
+_PAIRS = """\b
+Example:
+  likewise evaluate pairs --data my-pairs.jsonl --similarity cosine --similarity rcmd --details
+"""
+
+
+@click.command(short_help="Your own pairs with scores: how well scores agree with people.", epilog=_PAIRS)
+@click.option(
+    "--data",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    help='JSON lines {"a": "…", "b": "…", "score": 4.2}; any scale, higher means more alike.',
+)
+@_protocol_options
+def pairs(path: Path, **options: Any) -> None:
+    """Your own pairs: Spearman and Pearson correlation, times 100, of scores and those that people gave."""
+    from likewise.data import read_scored_pairs
+
+    _run({path.stem: {"all": read_scored_pairs(path)}}, f"Pairs with scores, {path.name}", **options)
 
 
 def _task(name: str) -> str:

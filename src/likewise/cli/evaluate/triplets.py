@@ -26,16 +26,18 @@ _EXAMPLE = """\b
 Examples:
   likewise evaluate triplets --data wikitext2/test.txt --similarity cosine --similarity rcmd
   likewise evaluate triplets --data wikipedia-sections-triplets/test.csv
+  likewise evaluate triplets --data my-triplets.jsonl
 """
 
 
-@click.command(short_help="Wikipedia sections: is the sentence of the same section nearer?", epilog=_EXAMPLE)
+@click.command(short_help="Triplets, such as of Wikipedia sections: is the right one nearer?", epilog=_EXAMPLE)
 @click.option(
     "--data",
     "path",
     type=click.Path(path_type=Path, dir_okay=False),
     required=True,
-    help="The triplets of Dor et al. (.csv), or articles with headings (WikiText) to make triplets from.",
+    help="Articles with headings (WikiText) to make triplets from, the triplets of Dor et al. (.csv), or your own "
+    'triplets (.jsonl): {"anchor": "…", "positive": "…", "negative": "…"} a line.',
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the triplets made from articles.")
 @resamples_option
@@ -50,19 +52,23 @@ def triplets(
     outputs: Outputs,
 ) -> None:
     """Triplets of sentences: accuracy, 0 to 1, of finding the positive strictly nearer than the negative."""
-    from likewise.data import read_articles, read_section_triplets, section_triplets
+    from likewise.data import read_articles, read_section_triplets, read_triplets, section_triplets
     from likewise.evaluation.triplets import score_triplets
 
-    made = path.suffix != ".csv"
-    found = section_triplets(read_articles(path), seed=seed) if made else read_section_triplets(path)
+    made = path.suffix not in (".csv", ".jsonl")
+    if made:
+        found = section_triplets(read_articles(path), seed=seed)
+    else:
+        found = read_triplets(path) if path.suffix == ".jsonl" else read_section_triplets(path)
+    task = path.stem if path.suffix == ".jsonl" else "sections"
     systems: list[TripletScores] = []
     for model in models:
         names = similarity or default_similarities(model)
-        systems += score_triplets(model, found, names, task="sections", n_resamples=resamples)
+        systems += score_triplets(model, found, names, task=task, n_resamples=resamples)
     finish(
         [measure for system in systems for measure in system.measures()],
         (),
         outputs,
-        title=f"Triplets of sections, {path.name}{f', made with seed {seed}' if made else ''}",
+        title=f"Triplets, {path.name}{f', made with seed {seed}' if made else ''}",
         comparisons=[one for first, second in rivals(systems) for one in second.compare(first)],
     )
