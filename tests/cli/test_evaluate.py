@@ -83,7 +83,7 @@ def test_details_show_sources_slices_and_worst_pairs(run, shared):
     assert "STS16, spearman" in done.stdout
     assert "plagiarism" in done.stdout
     assert "length: below 8 words" in done.stdout
-    assert "Pairs placed farthest" in done.stdout
+    assert "What weighs most against each system" in done.stdout
 
 
 def test_tasks_are_chosen_by_name(run, shared):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -79,6 +80,15 @@ def test_alignments_are_written_and_read_back(tiny, tmp_path):
     again = read_wa(tmp_path / "system.wa")
     gold = strong_alignments([PAIR])
     assert alignment_f1(gold, again) == alignment_f1(gold, aligned)
+
+
+def test_the_worst_sentences_say_what_people_and_the_system_aligned(tiny):
+    crossed = replace(PAIR, id=2, alignments=(ChunkAlignment((3,), (5, 6), "EQUI", 5.0),))
+    (system,) = align_ists(tiny, [PAIR, crossed, replace(PAIR, id=3, alignments=())], ["rcmd"])
+    first, _ = system.worst(5)  # without gold there is no value
+    f1 = alignment_f1(strong_alignments([crossed]), system.aligned()[1:2]).alignment
+    assert first.verdict.startswith(f"alignment F1 {f1:.2f} · people: plays ~ the guitar · here: ")
+    assert first.score == pytest.approx(tiny.explain(first.a, first.b, similarity="rcmd").score, abs=1e-6)
 
 
 def test_measures_and_their_reasons(tiny):

@@ -6,7 +6,7 @@ import pytest
 from likewise.data import DuplicateSet, read_qqp
 from likewise.errors import InputError
 from likewise.evaluation import mining
-from likewise.evaluation.mining import closed, evaluate_mining, mine_pairs
+from likewise.evaluation.mining import closed, evaluate_mining, mine_pairs, score_mining
 from likewise.similarity import by_name
 from likewise.types import Embeddings
 
@@ -76,6 +76,15 @@ def test_what_follows_from_the_gold_counts(embedder):
     assert closed(set(), 3) == set()
     pairs = {(0, 1), (1, 2)}
     assert measured(embedder, pairs)["recall"].value != measured(embedder, pairs, closure=False)["recall"].value
+
+
+def test_the_worst_pairs_are_the_most_alike_that_the_gold_does_not_have(embedder):
+    data = DuplicateSet(tuple(VECTORS), frozenset({(0, 1)}))
+    (found,) = score_mining(embedder(VECTORS), data)
+    first, second = found.worst(2)
+    assert (first.a, first.b, first.verdict) == ("b", "b too", "mined at rank 2, not called the same")
+    assert (second.a, second.b) == ("c", "d")
+    assert first.score == pytest.approx(np.cos(np.radians(3)), abs=1e-6)
 
 
 @pytest.mark.model

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from likewise.evaluation.ranking import (
-    average_measures,
+    Late,
     average_precision,
+    late_first,
     ndcg,
     ranks_of,
     recall,
@@ -60,9 +61,13 @@ def test_average_precision_and_ndcg_are_those_of_scikit_learn():
         assert ndcg(found, degrees, 10, degrees) == pytest.approx(ndcg_score(gold[None], scores[None], k=10))
 
 
-def test_means_have_intervals_and_none_has_a_reason():
-    (measure,) = average_measures({"map": [0.0, 1.0] * 50}, "t", "m", "cosine", missing="no query")
-    assert (measure.value, measure.n) == (50, 100)
-    assert 35 < measure.low < 50 < measure.high < 65
-    (none,) = average_measures({"map": []}, "t", "m", "cosine", missing="no query")
-    assert (none.value, none.n, none.reason) == (None, 0, "no query")
+def test_the_latest_answers_come_first_and_first_places_are_not_listed():
+    queries = [
+        Late("fine", "x", 1, 0.9, "y", 0.1),
+        Late("late", "x", 3, 0.5, "y", 0.6),
+        Late("later", "x", 9, 0.2, "y", 0.9),
+        Late("as late, and surer", "x", 3, 0.5, "y", 0.8),
+    ]
+    found = late_first(("t", "m", "cosine"), queries)
+    assert [pair[0].a for pair in found] == ["later", "as late, and surer", "late"]
+    assert [(one.b, one.score) for one in found[0]] == [("x", 0.2), ("y", 0.9)]

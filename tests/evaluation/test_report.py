@@ -10,9 +10,9 @@ import pytest
 
 from likewise.evaluation.measures import Measure
 from likewise.evaluation.report import to_page
-from likewise.evaluation.slices import WorstPair, explain_worst
 from likewise.evaluation.statistics import Comparison
 from likewise.evaluation.tables import Results
+from likewise.evaluation.worst import WorstPair, explain_worst
 
 EVIL = "<script>alert('&\"')</script>"
 VOID = {"meta", "br", "wbr", "input", "hr", "rect", "circle"}
@@ -51,7 +51,11 @@ def results(tiny):
     rows.append(
         Measure("STS12", "all", "constant", "rcmd", "spearman", None, 10, reason=f"all scores are equal {EVIL}")
     )
-    worst = [WorstPair("STS12", "a", "rcmd", f"A plane {EVIL}", "An air plane\ud800", 5.0, 0.1, -70.0)]
+    worst = [
+        WorstPair(
+            "STS12", "a", "rcmd", f"A plane {EVIL}", "An air plane\ud800", 0.1, "-70 percentiles: found too unlike", 5.0
+        )
+    ]
     worst = [*explain_worst(tiny, worst, "rcmd"), *worst]
     differences = [
         Comparison("STS12", "all", "spearman", "a", EVIL, 1.0, 10, 0.5, 1.5, 0.01),

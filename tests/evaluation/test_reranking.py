@@ -4,7 +4,7 @@ import pytest
 
 from likewise.data import RetrievalSet, read_beir
 from likewise.errors import InputError
-from likewise.evaluation.reranking import Shortlist, evaluate_reranking, hard_shortlists
+from likewise.evaluation.reranking import Shortlist, evaluate_reranking, hard_shortlists, score_reranking
 
 VECTORS = {"q": [1, 0], "near": [1, 0.1], "far": [0, 1], "farther": [-1, 0]}
 
@@ -43,6 +43,14 @@ def test_hard_negatives_share_words_with_the_query():
     assert hard_shortlists(RetrievalSet(corpus, {}, {})) == []
     with pytest.raises(InputError, match="1 or more"):
         hard_shortlists(RetrievalSet(corpus, {}, {}), 0)
+
+
+def test_the_worst_lists_come_with_what_stands_first(embedder):
+    lists = [Shortlist("q", ("near",), ("far",)), Shortlist("q", ("farther", "far"), ("near",))]
+    (found,) = score_reranking(embedder(VECTORS), lists)
+    relevant, first = found.worst()
+    assert (relevant.a, relevant.b, relevant.verdict) == ("q", "far", "relevant, found at rank 2")
+    assert first.b == "near"
 
 
 @pytest.mark.model

@@ -6,7 +6,7 @@ import pytest
 from likewise.data import RetrievalSet, read_beir
 from likewise.errors import InputError
 from likewise.evaluation import retrieval
-from likewise.evaluation.retrieval import evaluate_retrieval, search_scores
+from likewise.evaluation.retrieval import evaluate_retrieval, score_retrieval, search_scores
 
 CORPUS = {"d1": "red", "d2": "green", "d3": "blue", "d4": "dark red"}
 VECTORS = {"red": [1, 0], "green": [0, 1], "blue": [-1, 0], "dark red": [1, 0.1], "q red": [1, 0.02], "q green": [0, 1]}
@@ -87,6 +87,28 @@ def test_reranking_orders_the_first_ones_by_the_other_similarity(tiny):
         assert one["mrr@10"].value == plain["mrr@10"].value
     with pytest.raises(InputError, match="depth is 0"):
         evaluate_retrieval(tiny, data, rerank="rcmd", depth=0)
+
+
+def test_the_worst_queries_come_with_what_stands_in_the_place_of_the_answer(embedder, tiny):
+    queries = {"q1": "q red", "q2": "q green"}
+    data = RetrievalSet(CORPUS, queries, {"q1": {"d3": 1, "d2": 1}, "q2": {"d2": 1}, "q3": {"d1": 1}})
+    (found,) = score_retrieval(embedder(VECTORS), data)
+    relevant, first = found.worst(5)  # q2 is right, q3 has no text
+    assert (relevant.a, relevant.b, relevant.verdict) == ("q red", "green", "relevant, found at rank 3")
+    assert (first.b, first.verdict) == ("red", "first of those not called relevant")
+    assert first.score > relevant.score
+    (found,) = score_retrieval(tiny, data, rerank="rcmd", depth=2)
+    for pair in found.worst(9):
+        scores = [_similarities(tiny, [pair.a], [pair.b], name)[0, 0] for name in ("cosine", "rcmd")]
+        assert min(abs(pair.score - one) for one in scores) < 1e-5
+
+
+def test_two_similarities_are_compared_query_by_query(embedder):
+    data = RetrievalSet(CORPUS, {"q1": "q red", "q2": "q green"}, {"q1": {"d1": 1}, "q2": {"d2": 1}})
+    cosine, dot = score_retrieval(embedder({**VECTORS, "red": [2, 0]}), data, ["cosine", "dot"])
+    found = {one.metric: one for one in dot.compare(cosine)}
+    assert found["mrr@10"].difference == pytest.approx(0)
+    assert found["mrr@10"].test == "paired bootstrap"
 
 
 @pytest.mark.model

@@ -6,7 +6,13 @@ import pytest
 from likewise.data import BinaryPair, LabelledText, read_classification
 from likewise.errors import InputError
 from likewise.evaluation.measures import Measure
-from likewise.evaluation.senteval import Folds, average_accuracy, evaluate_classification, evaluate_paraphrases
+from likewise.evaluation.senteval import (
+    Folds,
+    average_accuracy,
+    evaluate_classification,
+    evaluate_paraphrases,
+    score_classification,
+)
 
 RNG = np.random.default_rng(0)
 VECTORS = {
@@ -115,6 +121,17 @@ def test_the_average_needs_every_task():
     assert average_accuracy([measure("MR", 80.0), measure("CR", None)]).reason == "CR: nothing"
     with pytest.raises(InputError, match="2 models"):
         average_accuracy([measure("MR", 80.0), measure("MR", 80.0, "other")])
+
+
+def test_two_models_are_compared_on_the_same_examples(embedder):
+    splits = {"all": TEXTS}
+    noisy = {text: RNG.standard_normal(3) for text in VECTORS}
+    good, bad = (score_classification(embedder(some), splits, task="T", folds=QUICK) for some in (VECTORS, noisy))
+    (one,) = bad.compare(good)
+    assert one.difference < -30
+    assert (one.test, one.p_value < 0.001) == ("McNemar", True)
+    (whole,) = good.measures()
+    assert whole.low <= whole.value <= whole.high
 
 
 @pytest.mark.model

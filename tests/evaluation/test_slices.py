@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from likewise.data import ScoredPair
-from likewise.errors import InputError
-from likewise.evaluation.slices import explain_worst, measure_slices, slices_of, worst_pairs
+from likewise.evaluation.slices import measure_slices, slices_of
 from likewise.evaluation.sts import SystemScores, TaskScores, correlate
 
 PAIRS = [
@@ -61,29 +60,3 @@ def test_a_slice_is_measured_on_its_pairs():
     assert found["length: 16 words and more", "pearson"].value is None
     assert "two pairs" in found["length: 16 words and more", "pearson"].reason
     assert ("length: 8 to 15 words", "spearman") not in found
-
-
-def test_the_worst_pairs_are_farthest_from_their_place_by_gold():
-    found = worst_pairs(system([0.9, 0.8, 0.3, 0.99, 0.85]), "t", 2)
-    assert [pair.a for pair in found] == [PAIRS[3].a, PAIRS[2].a]
-    assert found[0].difference == pytest.approx(80)  # from first to last of five
-    assert found[1].difference == pytest.approx(-40)
-    assert len(worst_pairs(system([0.9, 0.8, 0.3, 0.99, 0.85]), "t", 99)) == 5
-
-
-def test_no_worst_pairs_without_scores():
-    assert worst_pairs(system([np.nan] * 5), "t") == []
-    assert worst_pairs(system([], []), "t") == []
-    with pytest.raises(InputError, match="no task 'u'"):
-        worst_pairs(system([1, 2, 3, 4, 5]), "u")
-    with pytest.raises(InputError, match="-1 worst pairs"):
-        worst_pairs(system([1, 2, 3, 4, 5]), "t", -1)
-
-
-def test_worst_pairs_carry_the_explanation_of_their_score(tiny):
-    listed = worst_pairs(system([0.9, 0.8, 0.3, 0.99, 0.85]), "t", 2)
-    explained = explain_worst(tiny, listed, "rcmd")  # one text is longer than the model reads
-    assert explained[0].explanation.b.truncated
-    assert [pair.explanation.similarity for pair in explained] == ["rcmd", "rcmd"]
-    assert explained[0].explanation.a.text == listed[0].a
-    assert explain_worst(tiny, listed, "euclidean") == listed

@@ -7,9 +7,9 @@ import pytest
 from rich.console import Console
 
 from likewise.evaluation.measures import Measure
-from likewise.evaluation.slices import WorstPair, explain_worst
 from likewise.evaluation.tables import Results
 from likewise.evaluation.terminal import print_results, to_text
+from likewise.evaluation.worst import WorstPair, explain_worst
 
 ROWS = [
     Measure(f"T{i}", "all", model, "cosine", "spearman", 50.0 + i, 10, 49.0, 51.5)
@@ -44,8 +44,8 @@ def test_nothing_measured_is_said():
 
 @pytest.mark.parametrize("details", [True, False])
 def test_worst_pairs_are_listed_with_their_words(tiny, details):
-    pair = WorstPair("t", "m", "rcmd", "A plane.", "An air plane.", 5.0, 0.1, -70.0)
+    pair = WorstPair("t", "m", "rcmd", "A plane.", "An air plane.", 0.1, "-70 percentiles", 5.0)
     (worst,) = explain_worst(tiny, [pair], "rcmd")
     text = to_text(Results("Title", ROWS[:1], worst=[worst]), details=details)
-    assert ("-70  t, m, rcmd: gold 5, score 0.1000" in text) == details
+    assert ("t, m, rcmd: -70 percentiles, gold 5, score 0.1000" in text) == details
     assert bool(re.search(r"plane~\w+ 0\.\d{3}", text)) == details

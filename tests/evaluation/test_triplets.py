@@ -42,13 +42,12 @@ def test_no_triplet_has_no_accuracy(embedder):
 
 
 def test_scores_that_are_nan_have_no_accuracy(embedder):
-    from dataclasses import replace
-
-    (found,) = score_triplets(embedder(VECTORS), triplets(("a", "near", "far")))
-    damaged = replace(found, negative=np.array([np.nan], np.float32))
-    assert damaged.measures()[0].value is None
-    assert "1 of the triplets" in damaged.measures()[0].reason
-    assert damaged.compare(found)[0].difference is None
+    model = embedder({**VECTORS, "far": (3e38, 3e38)})
+    with np.errstate(over="ignore"):
+        (found,) = score_triplets(model, triplets(("long", "near", "far"), ("a", "near", "long")), ["dot"])
+    assert [(one.value, one.reason) for one in found.measures()] == [
+        (None, "1 of the triplets have scores that are NaN or infinite")
+    ]
 
 
 def test_each_distinct_text_is_encoded_once(embedder):
@@ -65,5 +64,15 @@ def test_two_systems_are_compared_by_mcnemar(embedder):
     assert one.difference == pytest.approx(-12 / 13)
     assert one.low <= one.difference <= one.high
     assert one.p_value == pytest.approx(2 * 0.5**12)
-    with pytest.raises(InputError, match="same triplets"):
+    with pytest.raises(InputError, match="same examples"):
         score_triplets(embedder(VECTORS), some[:1])[0].compare(cosine)
+
+
+def test_the_worst_triplets_come_with_both_pairs(embedder):
+    some = triplets(("a", "near", "far"), ("a", "far", "near"), ("a", "mirror", "a"))
+    (found,) = score_triplets(embedder(VECTORS), some)
+    first, beside, second, _ = found.worst(5)
+    assert (first.b, beside.b, second.b) == ("near", "far", "a")
+    assert first.verdict.startswith("negative, nearer by 1.9")
+    assert beside.verdict == "positive"
+    assert first.score > beside.score

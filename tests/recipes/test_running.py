@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -93,6 +94,24 @@ def test_finished_runs_are_not_repeated(finished, data):
     other = dataclasses.replace(made.recipe, model=dataclasses.replace(made.recipe.model, similarity="cosine"))
     with pytest.raises(InputError, match="another recipe, size or base model"):
         run(dataclasses.replace(made, recipe=other), output, resume=True)
+
+
+def test_a_finished_run_is_told_from_one_whose_model_or_data_is_gone(finished, data, tmp_path):
+    made, output, outcomes, _ = finished
+    moved, other = tmp_path / "moved", tmp_path / "data"
+    shutil.copytree(output, moved)
+    shutil.copytree(data, other)
+    again = run(made, moved, resume=True)
+    assert [one.after for one in again] == [one.after for one in outcomes]
+    assert Path(again[1].folder) == moved / "seed-4" / "model"  # as seen from where the run lies now
+    assert str(output) not in (moved / "seed-4" / "scores.json").read_text()
+    triplets = other / "mine" / "triplets.jsonl"
+    triplets.write_text("\n".join(triplets.read_text().splitlines()[::-1]))
+    with pytest.raises(InputError, match="has changed since"):
+        run(dataclasses.replace(made, data=other), moved, resume=True)
+    (moved / "seed-3" / "model" / "model.safetensors").unlink()
+    with pytest.raises(InputError, match="seed-3 has scores, but its model is gone; remove"):
+        run(made, moved, resume=True)
 
 
 def test_files_of_others_are_left_alone(finished, tmp_path):
@@ -247,7 +266,7 @@ def test_scores_over_seeds_and_what_is_missing():
             "t", "all", f"seed {seed}", "cosine", "spearman", value, 5, reason=None if value else "constant"
         )
         before = Measure("t", "all", "base", "cosine", "spearman", 50.0, 5)
-        return Outcome(seed, None, "x", 1, 1.0, (), (before,), (after,))
+        return Outcome(seed, None, "x", 1, 1.0, (), "", (before,), (after,))
 
     (found,) = scores([outcome(1, 60.0), outcome(2, 70.0), outcome(3, 80.0)])
     assert (found.before.value, found.mean, found.deviation) == (50, 70, 10)

@@ -21,10 +21,20 @@ from likewise.data import ArgumentPair, ScoredPair
 from likewise.errors import InputError, MissingExtraError
 from likewise.evaluation.measures import Embedder, Measure
 from likewise.evaluation.statistics import RESAMPLES
-from likewise.evaluation.sts import METRICS, correlate, evaluate_sts
+from likewise.evaluation.sts import METRICS, SystemScores, correlate, score_sts
 from likewise.similarity import Similarity
 
-__all__ = ["Fit", "Scorer", "Split", "cross_topic", "cross_validate", "evaluate_arguments", "folds", "ridge"]
+__all__ = [
+    "Fit",
+    "Scorer",
+    "Split",
+    "cross_topic",
+    "cross_validate",
+    "evaluate_arguments",
+    "folds",
+    "ridge",
+    "score_arguments",
+]
 
 Scorer: TypeAlias = Callable[[Sequence[ArgumentPair]], Float[Any, " n"]]
 """Pairs → a score for each; larger means more alike."""
@@ -54,6 +64,20 @@ def evaluate_arguments(
     n_resamples: int = RESAMPLES,
     progress: bool | None = None,
 ) -> list[Measure]:
+    """Pearson and Spearman: see `score_arguments` for the arguments, `SystemScores.measures` for the rows."""
+    systems = score_arguments(model, pairs, similarities, task=task, n_resamples=n_resamples, progress=progress)
+    return [measure for system in systems for measure in system.measures()]
+
+
+def score_arguments(
+    model: Embedder,
+    pairs: Sequence[ArgumentPair],
+    similarities: Sequence[str | Similarity] = ("cosine",),
+    *,
+    task: str = "AFS",
+    n_resamples: int = RESAMPLES,
+    progress: bool | None = None,
+) -> list[SystemScores]:
     """Pearson and Spearman, times 100, of a frozen model: each topic, the "mean" over topics, and "all" pairs.
 
     Args:
@@ -73,7 +97,7 @@ def evaluate_arguments(
     topics: dict[str, list[ScoredPair]] = {}
     for pair in pairs:
         topics.setdefault(pair.topic, []).append(ScoredPair(pair.a, pair.b, pair.gold))
-    return evaluate_sts(model, {task: topics or {"all": []}}, similarities, n_resamples=n_resamples, progress=progress)
+    return score_sts(model, {task: topics or {"all": []}}, similarities, n_resamples=n_resamples, progress=progress)
 
 
 def folds(pairs: Sequence[ArgumentPair], n: int = 10, seed: int = 0) -> list[Split]:

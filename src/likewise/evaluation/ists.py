@@ -23,6 +23,7 @@ from likewise.errors import InputError
 from likewise.evaluation.ists_f1 import alignment_sums, f1_values, resampled_f1, strong_alignments
 from likewise.evaluation.measures import Measure
 from likewise.evaluation.statistics import Comparison, compare_resamples, interval_of
+from likewise.evaluation.worst import WorstPair
 from likewise.explain import roll_up
 from likewise.model import Model
 from likewise.similarity import Similarity, by_name
@@ -151,6 +152,18 @@ class SystemAlignments:
         interval, p_value = compare_resamples(draws, other)
         low, high = interval or (None, None)
         return Comparison(*place, now - before, len(self.pairs), low, high, p_value)
+
+    def worst(self, k: int = 3) -> list[WorstPair]:
+        """The k sentence pairs of the lowest alignment F1 of the paper's variant, those with more gold links first."""
+        gold, own = strong_alignments(self.pairs), self.aligned()
+        values = [f1_values(row[None]).alignment for row in alignment_sums(gold, own)]
+        rated = [(value, -len(gold[i].alignments), i) for i, value in enumerate(values) if value is not None]
+        listed = []
+        for value, _, i in sorted(rated)[:k]:
+            verdict = f"alignment F1 {value:.2f} · people: {_links(gold[i])} · here: {_links(own[i])}"
+            place, score = ("iSTS", self.model, self.similarity), float(self.tables[i].contributions.sum())
+            listed.append(WorstPair(*place, self.pairs[i].left.text, self.pairs[i].right.text, score, verdict))
+        return listed
 
     @cached_property
     def _f1(self) -> dict[str, tuple[float | None, Float[np.ndarray, " resamples"]]]:
@@ -293,3 +306,13 @@ def _means(table: np.ndarray, rows: Sequence[Sequence[int]], columns: Sequence[S
 def _widened(embeddings: Embeddings) -> Embeddings:
     weights = None if embeddings.weights is None else embeddings.weights.astype(np.float64)
     return Embeddings(embeddings.tokens.astype(np.float64), embeddings.offsets, weights)
+
+
+def _links(pair: ChunkedPair) -> str:
+    """The alignments of a pair in words."""
+
+    def words(side: ChunkedText, ids: Sequence[int]) -> str:
+        return " ".join(side.words[number - 1] for number in ids)
+
+    links = [f"{words(pair.left, one.left)} ~ {words(pair.right, one.right)}" for one in pair.alignments]
+    return ", ".join(links) or "nothing"

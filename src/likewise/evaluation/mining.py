@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -10,14 +11,59 @@ from jaxtyping import Bool, Float, Int
 from likewise.data import DuplicateSet
 from likewise.errors import InputError
 from likewise.evaluation.measures import Embedder, Measure
+from likewise.evaluation.worst import WorstPair
 from likewise.kernels import top_pairs
 from likewise.similarity import Similarity, by_name
 from likewise.types import Embeddings
 
-__all__ = ["closed", "evaluate_mining", "mine_pairs"]
+__all__ = ["MinedPairs", "closed", "evaluate_mining", "mine_pairs", "score_mining"]
 
 _CELLS = 8_000_000
 """Scores held at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class MinedPairs:
+    """The pairs that one model finds most alike under one similarity, held against the gold."""
+
+    task: str
+    """Name of the task."""
+    model: str
+    """Name of the model."""
+    similarity: str
+    """How it compared."""
+    texts: Sequence[str]
+    """All texts."""
+    n_gold: int
+    """Pairs of the gold."""
+    scores: Float[np.ndarray, " k"]
+    """Of the pairs mined, best first."""
+    pairs: Int[np.ndarray, "k 2"]
+    """Their places."""
+    right: Bool[np.ndarray, " k"]
+    """Which of them the gold has."""
+
+    def measures(self) -> list[Measure]:
+        """Average precision, and F1, precision and recall at the best threshold, times 100; and that threshold."""
+        values: dict[str, float | None] = dict.fromkeys(("average_precision", "f1", "precision", "recall", "threshold"))
+        reason = "the gold has no pair that means the same"
+        if self.n_gold:
+            values |= _against_gold(self.scores, self.right, self.n_gold)
+            reason = "no pair stands out from the others"
+        place = self.task, "all", self.model, self.similarity
+        return [
+            Measure(*place, metric, value, len(self.texts), reason=reason if value is None else None)
+            for metric, value in values.items()
+        ]
+
+    def worst(self, k: int = 3) -> list[WorstPair]:
+        """The k most alike of the pairs mined that the gold does not have: errors of the model, or of the gold."""
+        listed = []
+        for place in np.flatnonzero(~self.right)[:k].tolist():
+            a, b = (self.texts[text] for text in self.pairs[place].tolist())
+            verdict = f"mined at rank {place + 1:,}, not called the same"
+            listed.append(WorstPair(self.task, self.model, self.similarity, a, b, float(self.scores[place]), verdict))
+        return listed
 
 
 def evaluate_mining(
@@ -30,7 +76,22 @@ def evaluate_mining(
     task: str = "QQP mining",
     progress: bool | None = None,
 ) -> list[Measure]:
-    """Average precision, and F1, precision and recall at the best threshold, times 100; and that threshold.
+    """How good the mined pairs are: see `score_mining` for the arguments, `MinedPairs.measures` for the rows."""
+    found = score_mining(model, data, similarities, max_pairs=max_pairs, closure=closure, task=task, progress=progress)
+    return [measure for one in found for measure in one.measures()]
+
+
+def score_mining(
+    model: Embedder,
+    data: DuplicateSet,
+    similarities: Sequence[str | Similarity] = ("cosine",),
+    *,
+    max_pairs: int = 200_000,
+    closure: bool = True,
+    task: str = "QQP mining",
+    progress: bool | None = None,
+) -> list[MinedPairs]:
+    """Score all pairs of texts under each similarity, and keep the best.
 
     Pairs of equal score stand or fall together. Where more pairs could be mined than are kept, those that share the
     lowest score kept are left out, since others of that score may have been cut off. Recall is of all gold pairs.
@@ -50,23 +111,17 @@ def evaluate_mining(
     """
     texts = list(data.texts)
     gold = closed(data.pairs, len(texts)) if closure else {(min(pair), max(pair)) for pair in data.pairs}
-    reason = None if gold else "the gold has no pair that means the same"
-    measures = []
+    mined = []
     for similarity in map(by_name, similarities):
-        values: dict[str, float | None] = dict.fromkeys(("average_precision", "f1", "precision", "recall", "threshold"))
+        scores, pairs = np.zeros(0, np.float32), np.zeros((0, 2), np.int64)
         if gold:
-            embeddings = _vectors(model, texts, similarity, progress)
-            scores, pairs = mine_pairs(embeddings, similarity, max_pairs)
+            scores, pairs = mine_pairs(_vectors(model, texts, similarity, progress), similarity, max_pairs)
             if len(scores) < len(texts) * (len(texts) - 1) // 2:
                 kept = scores > scores[-1]
                 scores, pairs = scores[kept], pairs[kept]
-            right = np.asarray([pair in gold for pair in map(tuple, pairs.tolist())], bool)
-            values |= _against_gold(scores, right, len(gold))
-        measures += [
-            Measure(task, "all", model.name, similarity.name, metric, value, len(texts), reason=_why(reason, value))
-            for metric, value in values.items()
-        ]
-    return measures
+        right = np.asarray([pair in gold for pair in map(tuple, pairs.tolist())], bool)
+        mined.append(MinedPairs(task, model.name, similarity.name, texts, len(gold), scores, pairs, right))
+    return mined
 
 
 def mine_pairs(
@@ -154,7 +209,3 @@ def _against_gold(
         "recall": 100 * float(recall[at]),
         "threshold": float((float(scores[last[at]]) + float(below)) / 2),
     }
-
-
-def _why(reason: str | None, value: float | None) -> str | None:
-    return reason if reason or value is not None else "no pair stands out from the others"

@@ -6,15 +6,36 @@ So the numbers do not depend on the order of the documents, and a model that giv
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from likewise.evaluation.measures import Measure
-from likewise.evaluation.statistics import RESAMPLES, interval_of, resampled
+from likewise.evaluation.worst import WorstPair
 
-__all__ = ["average_measures", "average_precision", "ndcg", "ranks_of", "recall", "reciprocal_rank"]
+__all__ = ["Late", "average_precision", "late_first", "ndcg", "ranks_of", "recall", "reciprocal_rank"]
+
+_LISTED = 100
+"""Most queries that are kept as the worst."""
+
+
+@dataclass(frozen=True)
+class Late:
+    """A query, what should come first, and what does."""
+
+    query: str
+    """What was asked."""
+    relevant: str
+    """The relevant text that comes first of all relevant ones."""
+    rank: int
+    """Its rank."""
+    relevant_score: float
+    """Its score."""
+    first: str
+    """The text that comes first of those that are not relevant."""
+    first_score: float
+    """Its score."""
 
 
 def ranks_of(
@@ -72,16 +93,19 @@ def average_precision(ranks: Int[np.ndarray, " r"], n_relevant: int) -> float:
     return float(np.sum(np.arange(1, len(ranks) + 1) / np.sort(ranks))) / n_relevant
 
 
-def average_measures(
-    values: Mapping[str, Sequence[float]], task: str, model: str, similarity: str, *, missing: str
-) -> list[Measure]:
-    """The mean of each metric over the queries, times 100, with its interval; `missing` says why there is none."""
-    measures = []
-    for metric, each in values.items():
-        if not each:
-            measures.append(Measure(task, "all", model, similarity, metric, None, 0, reason=missing))
-            continue
-        percent = 100 * np.asarray(each, np.float64)
-        low, high = interval_of(resampled("mean", percent, resamples=RESAMPLES)) or (None, None)
-        measures.append(Measure(task, "all", model, similarity, metric, float(percent.mean()), len(each), low, high))
-    return measures
+def late_first(place: tuple[str, str, str], queries: Sequence[Late]) -> list[list[WorstPair]]:
+    """The queries whose first relevant text comes latest, as two pairs each: that text, and the one in its place.
+
+    Args:
+        place: Task, model and similarity.
+        queries: Those that have relevant texts.
+    """
+    late = [one for one in queries if one.rank > 1]
+    late.sort(key=lambda one: (-one.rank, one.relevant_score - one.first_score))
+    return [
+        [
+            WorstPair(*place, one.query, one.relevant, one.relevant_score, f"relevant, found at rank {one.rank:,}"),
+            WorstPair(*place, one.query, one.first, one.first_score, "first of those not called relevant"),
+        ]
+        for one in late[:_LISTED]
+    ]

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from likewise.evaluation.measures import Measure
 from likewise.evaluation.plot import COLOURS, interval_plot
-from likewise.evaluation.slices import WorstPair
 from likewise.evaluation.statistics import Comparison
 from likewise.evaluation.tables import Grid, Results, decimals, grids, number, p_value, short_names
+from likewise.evaluation.worst import WorstPair
 
 __all__ = ["to_page"]
 
@@ -35,7 +35,7 @@ def to_page(results: Results) -> str:
         ("overview", "Overview", _overview(results, digits)),
         ("differences", "Differences", _differences(results.comparisons, digits)),
         ("slices", "Kinds of pairs", _slices(results.slices, digits)),
-        ("worst", "Pairs placed most wrongly", _worst(results.worst)),
+        ("worst", "What weighs most against each system", _worst(results.worst)),
         ("all", "Every number", _every(results.measures, digits)),
     ]
     kept = [(anchor, head, body) for anchor, head, body in sections if body]
@@ -177,18 +177,18 @@ def _worst(worst: Sequence[WorstPair]) -> str:
     for system, pairs in groupby(worst, lambda pair: (pair.task, pair.model, pair.similarity)):
         parts.append(f"<h3>{_text(', '.join(system))}</h3>")
         for pair in pairs:
-            verdict = "found too alike" if pair.difference > 0 else "found too unlike"
             why = "<p>This similarity is no sum over pairs of words.</p>"
             why = why if pair.explanation is None else to_html(pair.explanation)
+            gold = "" if pair.gold is None else f'<span class="tag">gold {pair.gold:g}</span>'
             parts.append(
-                f'<details><summary><span class="tag off">{pair.difference:+.0f} percentiles: {verdict}</span>'
-                f'<span class="tag">gold {pair.gold:g}</span><span class="tag">score {pair.score:.4f}</span>'
+                f'<details><summary><span class="tag off">{_text(pair.verdict)}</span>{gold}'
+                f'<span class="tag">score {pair.score:.4f}</span>'
                 f'<span class="texts"><b>a</b><span>{_text(pair.a)}</span><b>b</b><span>{_text(pair.b)}</span></span>'
                 f"</summary><div>{why}</div></details>"
             )
     note = (
-        '<p class="soft">Pairs whose place among all pairs of the task by score is farthest from their place by gold. '
-        "Open one to see which words made the score.</p>"
+        '<p class="soft">Open a pair to see which words made its score. Percentiles: its place among all pairs of the '
+        "task by score, minus that by gold.</p>"
     )
     return note + "".join(parts) if parts else ""
 

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float
 
 from likewise.data import RetrievalSet
 from likewise.errors import InputError, MissingExtraError
+from likewise.evaluation.example_scores import ExampleScores
 from likewise.evaluation.measures import Embedder, Measure
 from likewise.evaluation.pair_scores import score_pairs
-from likewise.evaluation.ranking import average_measures, average_precision, ranks_of, reciprocal_rank
+from likewise.evaluation.ranking import Late, average_precision, late_first, ranks_of, reciprocal_rank
 from likewise.similarity import Similarity, by_name
 
-__all__ = ["Shortlist", "evaluate_reranking", "hard_shortlists"]
+__all__ = ["Shortlist", "evaluate_reranking", "hard_shortlists", "score_reranking"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,20 @@ def evaluate_reranking(
     task: str = "reranking",
     progress: bool | None = None,
 ) -> list[Measure]:
-    """MAP and MRR@10, times 100, with intervals over the lists.
+    """MAP and MRR@10: see `score_reranking` for the arguments, `ExampleScores.measures` for the rows."""
+    systems = score_reranking(model, lists, similarities, task=task, progress=progress)
+    return [measure for system in systems for measure in system.measures()]
+
+
+def score_reranking(
+    model: Embedder,
+    lists: Sequence[Shortlist],
+    similarities: Sequence[str | Similarity] = ("cosine",),
+    *,
+    task: str = "reranking",
+    progress: bool | None = None,
+) -> list[ExampleScores]:
+    """MAP and MRR@10, times 100, of each list under each similarity; each distinct text is encoded once.
 
     A list without positives or without negatives says nothing about order and is left out; n counts the others. Of
     equal scores the negatives come first.
@@ -56,17 +71,27 @@ def evaluate_reranking(
     pairs = [(one.query, text) for one in lists for text in (*one.positives, *one.negatives)]
     found = score_pairs(model, pairs, similarities, progress=progress)
     ends = np.cumsum([len(one.positives) + len(one.negatives) for one in lists])[:-1]
-    measures = []
+    reason = None if lists else "no list has both positives and negatives"
+    systems = []
     for similarity, scores in zip(map(by_name, similarities), found, strict=True):
         values: dict[str, list[float]] = {"map": [], "mrr@10": []}
+        late = []
         for one, own in zip(lists, np.split(scores, ends), strict=False):
             n = len(one.positives)
             ranks = ranks_of(own, np.arange(n), np.ones(n))
-            values["map"].append(average_precision(ranks, n))
-            values["mrr@10"].append(reciprocal_rank(ranks, 10))
-        missing = "no list has both positives and negatives"
-        measures += average_measures(values, task, model.name, similarity.name, missing=missing)
-    return measures
+            values["map"].append(100 * average_precision(ranks, n))
+            values["mrr@10"].append(100 * reciprocal_rank(ranks, 10))
+            late.append(_late(one, own, int(ranks.min())))
+        place = task, model.name, similarity.name
+        each = {metric: np.asarray(found, np.float64) for metric, found in values.items()}
+        systems.append(ExampleScores(*place, lists, each, reason, late_first(place, late)))
+    return systems
+
+
+def _late(one: Shortlist, scores: Float[np.ndarray, " candidates"], rank: int) -> Late:
+    best, other = int(scores[: len(one.positives)].argmax()), int(scores[len(one.positives) :].argmax())
+    relevant, first = one.positives[best], one.negatives[other]
+    return Late(one.query, relevant, rank, float(scores[best]), first, float(scores[len(one.positives) + other]))
 
 
 def hard_shortlists(data: RetrievalSet, n_negatives: int = 50) -> list[Shortlist]:

@@ -3,7 +3,8 @@
 Logistic regression of scikit-learn on the vectors as they are, without standardising, as the toolkit does. The
 strength of the L2 penalty is chosen from its grid, C = 2^-2 … 2^3, on data that is not tested on:
 
-MR, CR, SUBJ, MPQA   10 folds; within the training part of each, 10 folds choose the strength; mean accuracy
+MR, CR, SUBJ, MPQA   10 folds; within the training part of each, 10 folds choose the strength; accuracy over all
+                     examples, each of which is tested once
 SST2                 the development set chooses, the test set is reported
 TREC, MRPC           10 folds of the training set choose, the test set is reported
 
@@ -20,15 +21,25 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Bool, Float, Shaped
 
 from likewise.data import BinaryPair, LabelledText
 from likewise.errors import InputError, MissingExtraError
+from likewise.evaluation.example_scores import ExampleScores
 from likewise.evaluation.measures import Embedder, Measure
 from likewise.evaluation.sts import AVERAGE
 from likewise.types import Embeddings
 
-__all__ = ["STRENGTHS", "TASKS", "Folds", "average_accuracy", "evaluate_classification", "evaluate_paraphrases"]
+__all__ = [
+    "STRENGTHS",
+    "TASKS",
+    "Folds",
+    "average_accuracy",
+    "evaluate_classification",
+    "evaluate_paraphrases",
+    "score_classification",
+    "score_paraphrases",
+]
 
 TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")
 """In the order of the papers' tables."""
@@ -59,6 +70,18 @@ def evaluate_classification(
     folds: Folds = Folds(),
     progress: bool | None = None,
 ) -> list[Measure]:
+    """Accuracy: see `score_classification` for the arguments, `ExampleScores.measures` for the row."""
+    return score_classification(model, splits, task=task, folds=folds, progress=progress).measures()
+
+
+def score_classification(
+    model: Embedder,
+    splits: Mapping[str, Sequence[LabelledText]],
+    *,
+    task: str,
+    folds: Folds = Folds(),
+    progress: bool | None = None,
+) -> ExampleScores:
     """Accuracy, times 100, of a logistic regression on the vectors of texts.
 
     Args:
@@ -80,22 +103,21 @@ def evaluate_classification(
     if set(splits) not in ({"all"}, {"train", "test"}, {"train", "dev", "test"}):
         raise InputError(f"splits are {sorted(splits)}; give all, or train and test, or train, dev and test")
     examples = [example for split in splits.values() for example in split]
-    n = len(splits["all" if "all" in splits else "test"])
+    tested = splits["all" if "all" in splits else "test"]
     labels = {name: np.asarray([example.label for example in split]) for name, split in splits.items()}
     learned = "all" if "all" in splits else "train"
-    reason = _unusable(labels[learned], n, 1 if "dev" in splits else 3 if "all" in splits else 2)
-    accuracy = None
+    reason = _unusable(labels[learned], len(tested), 1 if "dev" in splits else 3 if "all" in splits else 2)
+    right = np.zeros(len(tested))
     if reason is None:
         vectors = _encoded(model, [example.text for example in examples], progress)
         ends = np.cumsum([0, *(len(split) for split in splits.values())])
         vectors = _centred(vectors)
         features = {name: vectors[ends[i] : ends[i + 1]] for i, name in enumerate(splits)}
         if "all" in splits:
-            accuracy = _nested(features["all"], labels["all"], folds)
+            right = _nested(features["all"], labels["all"], folds)
         else:
-            predicted = _predicted(features, labels, folds)
-            accuracy = 100 * float(np.mean(predicted == labels["test"]))
-    return [Measure(task, "all", model.name, "", "accuracy", accuracy, n, reason=reason)]
+            right = _predicted(features, labels, folds) == labels["test"]
+    return ExampleScores(task, model.name, "", tested, {"accuracy": 100.0 * right}, reason)
 
 
 def evaluate_paraphrases(
@@ -107,6 +129,19 @@ def evaluate_paraphrases(
     folds: Folds = Folds(),
     progress: bool | None = None,
 ) -> list[Measure]:
+    """Accuracy and F1: see `score_paraphrases` for the arguments, `ExampleScores.measures` for the rows."""
+    return score_paraphrases(model, train, test, task=task, folds=folds, progress=progress).measures()
+
+
+def score_paraphrases(
+    model: Embedder,
+    train: Sequence[BinaryPair],
+    test: Sequence[BinaryPair],
+    *,
+    task: str = "MRPC",
+    folds: Folds = Folds(),
+    progress: bool | None = None,
+) -> ExampleScores:
     """Accuracy and F1 of the paraphrases, times 100, of a logistic regression on `|u - v|` and `u * v`.
 
     Args:
@@ -125,7 +160,7 @@ def evaluate_paraphrases(
     """
     labels = {"train": np.asarray([pair.same for pair in train]), "test": np.asarray([pair.same for pair in test])}
     reason = _unusable(labels["train"], len(test), 2)
-    values: dict[str, float | None] = {"accuracy": None, "f1": None}
+    right, f1 = np.zeros(len(test)), None
     if reason is None:
         pairs = [*train, *test]
         both = _encoded(model, [text for pair in pairs for text in (pair.a, pair.b)], progress)
@@ -133,13 +168,12 @@ def evaluate_paraphrases(
         seen = _centred(np.concatenate([np.abs(u - v), u * v], axis=1))
         predicted = _predicted({"train": seen[: len(train)], "test": seen[len(train) :]}, labels, folds)
         gold = labels["test"]
-        right = int(np.count_nonzero(predicted & gold))
+        right = predicted == gold
         named = int(np.count_nonzero(predicted)) + int(np.count_nonzero(gold))
-        values = {"accuracy": 100 * float(np.mean(predicted == gold)), "f1": 200 * right / named if named else None}
-    return [
-        Measure(task, "all", model.name, "", metric, value, len(test), reason=reason)
-        for metric, value in values.items()
-    ]
+        f1 = 200 * int(np.count_nonzero(predicted & gold)) / named if named else None
+    none = reason or (None if f1 is not None else "no pair is the same, nor was called so")
+    others = [Measure(task, "all", model.name, "", "f1", f1, len(test), reason=none)]
+    return ExampleScores(task, model.name, "", test, {"accuracy": 100.0 * right}, reason, others=others)
 
 
 def average_accuracy(measures: Sequence[Measure]) -> Measure:
@@ -186,14 +220,19 @@ def _centred(x: Float[np.ndarray, "n dim"]) -> Float[np.ndarray, "n dim"]:
     return x - x.mean(axis=0)
 
 
-def _nested(x: Float[np.ndarray, "n dim"], y: Shaped[np.ndarray, " n"], folds: Folds) -> float:
-    """Mean accuracy over folds, times 100; each fold's strength is chosen within its training part."""
+def _nested(x: Float[np.ndarray, "n dim"], y: Shaped[np.ndarray, " n"], folds: Folds) -> Bool[np.ndarray, " n"]:
+    """Where the class is right when it is tested; each fold's strength is chosen within its training part."""
 
-    def accuracy(train: np.ndarray, test: np.ndarray) -> float:
+    def predicted(train: np.ndarray, test: np.ndarray) -> np.ndarray:
         strength = _chosen_by_folds(x[train], y[train], folds)
-        return float(_fitted(x[train], y[train], strength).score(x[test], y[test]))
+        found: np.ndarray = _fitted(x[train], y[train], strength).predict(x[test])
+        return found
 
-    return 100 * float(np.mean(_in_threads(accuracy, _split(y, folds))))
+    splits = _split(y, folds)
+    right = np.zeros(len(y), bool)
+    for (_, test), found in zip(splits, _in_threads(predicted, splits), strict=True):
+        right[test] = found == y[test]
+    return right
 
 
 def _predicted(

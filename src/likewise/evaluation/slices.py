@@ -1,24 +1,19 @@
-"""Which kinds of pairs a system is good at, and the pairs that it gets most wrong."""
+"""Which kinds of pairs a system is good at."""
 
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
 from likewise.data import ScoredPair
-from likewise.errors import InputError, TruncationWarning
 from likewise.evaluation.measures import Measure
-from likewise.evaluation.sts import METRICS, SystemScores, TaskScores, correlate
-from likewise.explain import Explanation
-from likewise.model import Model
-from likewise.similarity import Similarity, by_name
+from likewise.evaluation.sts import METRICS, SystemScores, correlate
 
-__all__ = ["WorstPair", "explain_worst", "measure_slices", "slices_of", "worst_pairs"]
+__all__ = ["measure_slices", "slices_of"]
 
 _WORD = re.compile(r"\d+(?:[.,:]\d+)+|\w+(?:['’]\w+)*|n't")
 _NEGATION = frozenset("no not nor none nobody nothing neither never nowhere cannot without n't".split())
@@ -30,30 +25,6 @@ _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 _SHORT, _LONG = 8, 16
 _LITTLE, _MUCH = 1 / 3, 2 / 3
-
-
-@dataclass(frozen=True, eq=False)
-class WorstPair:
-    """A pair whose place among all pairs by score is far from its place by gold."""
-
-    task: str
-    """Data set."""
-    model: str
-    """Name of the model."""
-    similarity: str
-    """How it compared."""
-    a: str
-    """First text."""
-    b: str
-    """Second text."""
-    gold: float
-    """What people said."""
-    score: float
-    """What the system said."""
-    difference: float
-    """Percentile by score minus percentile by gold, -100 to 100: above 0 the system finds them too alike."""
-    explanation: Explanation | None = None
-    """Why the system said so; None if its similarity is no sum over pairs of tokens."""
 
 
 def slices_of(pairs: Sequence[ScoredPair]) -> dict[str, Bool[np.ndarray, " n"]]:
@@ -96,59 +67,6 @@ def measure_slices(system: SystemScores) -> list[Measure]:
                 row = Measure(task.task, name, system.model, system.similarity, metric, value, found.n)
                 measures.append(replace(row, reason=found.reason))
     return measures
-
-
-def worst_pairs(system: SystemScores, task: str, k: int = 10) -> list[WorstPair]:
-    """The k pairs of a task whose percentile by score is farthest from that by gold, the worst first.
-
-    Args:
-        system: What a system says.
-        task: Name of one of its tasks.
-        k: Pairs wanted; fewer if the task has fewer, none where the system's scores are NaN.
-
-    Raises:
-        InputError: The system has no such task, or k is below 0.
-    """
-    if k < 0:
-        raise InputError(f"{k} worst pairs cannot be listed; give 0 or more")
-    chosen = next((one for one in system.tasks if one.task == task), None)
-    if chosen is None:
-        raise InputError(f"no task {task!r} was scored; there are {', '.join(one.task for one in system.tasks)}")
-    differences = _differences(chosen)
-    order = np.argsort(-np.abs(differences), kind="stable")[:k]
-    return [
-        WorstPair(
-            task,
-            system.model,
-            system.similarity,
-            chosen.pairs[i].a,
-            chosen.pairs[i].b,
-            chosen.pairs[i].gold,
-            float(chosen.scores[i]),
-            float(differences[i]),
-        )
-        for i in order
-    ]
-
-
-def explain_worst(
-    model: Model, worst: Sequence[WorstPair], similarity: str | Similarity, *, special_tokens: bool = True
-) -> list[WorstPair]:
-    """The same pairs with their explanations; unchanged for a distance, which has none."""
-    if by_name(similarity).name in ("euclidean", "manhattan"):
-        return list(worst)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruncationWarning)  # the explanation says it itself
-        found = [model.explain(pair.a, pair.b, similarity=similarity, special_tokens=special_tokens) for pair in worst]
-    return [replace(pair, explanation=one) for pair, one in zip(worst, found, strict=True)]
-
-
-def _differences(task: TaskScores) -> Float[np.ndarray, " n"]:
-    from scipy.stats import rankdata
-
-    if not len(task.pairs) or not np.isfinite(task.scores).all():
-        return np.zeros(0)
-    return 100 * (rankdata(task.scores) - rankdata(task.gold)) / len(task.pairs)
 
 
 def _words(text: str) -> list[str]:

@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 
 from likewise.errors import DataError
 from likewise.evaluation.measures import Measure
-from likewise.evaluation.slices import WorstPair
 from likewise.evaluation.statistics import Comparison
+from likewise.evaluation.worst import WorstPair
 from likewise.files import atomic_file
 
 __all__ = [

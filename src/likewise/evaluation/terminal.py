@@ -10,10 +10,13 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from likewise.evaluation.slices import WorstPair
 from likewise.evaluation.tables import Grid, Results, decimals, grids
+from likewise.evaluation.worst import WorstPair
 
 __all__ = ["print_results", "to_text"]
+
+_EXCERPT = 300
+"""Characters of a text that are printed; files have the whole."""
 
 _PLAIN_WIDTH = 10_000
 """Wide enough that no plain table is ever folded."""
@@ -44,8 +47,10 @@ def _parts(results: Results, colour: bool, details: bool) -> Iterator[Renderable
     yield Text(results.title, "bold")
     digits = decimals(results.measures)
     found = [*grids(results.measures, digits), *grids(results.comparisons, digits)[: None if details else 1]]
+    if details and any(one.subset != "all" for one in results.measures):
+        found += grids(results.measures, digits, every_subset=True)
     if details:
-        found += grids(results.measures, digits, every_subset=True) + grids(results.slices, digits, every_subset=True)
+        found += grids(results.slices, digits, every_subset=True)
     if not found:
         yield Text("nothing was measured")
     for grid in found:
@@ -59,7 +64,7 @@ def _parts(results: Results, colour: bool, details: bool) -> Iterator[Renderable
         yield Text("± half of the 95 % bootstrap interval, whose ends the files have", "dim")
     if details and results.worst:
         yield Text("")
-        yield Text("Pairs placed farthest from where people place them (percentiles)", "bold")
+        yield Text("What weighs most against each system", "bold")
         yield from map(_worst, results.worst)
 
 
@@ -90,10 +95,16 @@ def _table(grid: Grid, colour: bool) -> Table:
 
 def _worst(pair: WorstPair) -> RenderableType:
     system = f"{pair.task}, {pair.model}, {pair.similarity}"
-    lines = [Text(""), Text(f"{pair.difference:+.0f}  {system}: gold {pair.gold:g}, score {pair.score:.4f}")]
-    lines += [Text(f"  a  {' '.join(pair.a.split())}"), Text(f"  b  {' '.join(pair.b.split())}")]
+    gold = "" if pair.gold is None else f", gold {pair.gold:g}"
+    lines = [Text(""), Text(f"{system}: {pair.verdict}{gold}, score {pair.score:.4f}")]
+    lines += [Text(f"  a  {_excerpt(pair.a)}"), Text(f"  b  {_excerpt(pair.b)}")]
     if pair.explanation is not None:
         a, b = pair.explanation.words.a, pair.explanation.words.b
-        links = [f"{a[one.a].text}~{b[one.b].text} {one.contribution:.3f}" for one in pair.explanation.alignments]
+        links = [f"{a[one.a].text}~{b[one.b].text} {one.contribution:.2g}" for one in pair.explanation.alignments]
         lines.append(Text(f"  {'  '.join(links)}", "dim"))
     return Group(*lines)
+
+
+def _excerpt(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _EXCERPT else line[:_EXCERPT].rsplit(" ", 1)[0] + " …"

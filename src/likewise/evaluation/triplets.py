@@ -3,87 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from likewise.data import TextTriplet
-from likewise.errors import InputError
+from likewise.evaluation.example_scores import ExampleScores
 from likewise.evaluation.measures import Embedder, Measure
 from likewise.evaluation.pair_scores import score_pairs
-from likewise.evaluation.statistics import RESAMPLES, Comparison, compare_resamples, interval_of, mcnemar, resampled
+from likewise.evaluation.statistics import RESAMPLES
+from likewise.evaluation.worst import WorstPair
 from likewise.similarity import Similarity, by_name
 
-__all__ = ["TripletScores", "evaluate_triplets", "score_triplets"]
+__all__ = ["evaluate_triplets", "score_triplets"]
 
-
-@dataclass(frozen=True, eq=False)
-class TripletScores:
-    """What one model says under one similarity about triplets."""
-
-    task: str
-    """Name of the task."""
-    model: str
-    """Name of the model."""
-    similarity: str
-    """How it compared."""
-    triplets: Sequence[TextTriplet]
-    """The triplets."""
-    positive: Float[np.ndarray, " n"]
-    """Score of each anchor with its positive; larger means more alike."""
-    negative: Float[np.ndarray, " n"]
-    """Score of each anchor with its negative."""
-    n_resamples: int = RESAMPLES
-    """Resamples of the intervals; 0 for none."""
-    seed: int = 0
-    """Of the resamples."""
-
-    @property
-    def right(self) -> Bool[np.ndarray, " n"]:
-        """Where the positive is strictly nearer than the negative. A tie is wrong: a constant model gets 0."""
-        return self.positive > self.negative
-
-    def measures(self) -> list[Measure]:
-        """Accuracy, 0 to 1 as Reimers & Gurevych print it, with its interval."""
-        n, place = len(self.triplets), (self.task, "all", self.model, self.similarity, "accuracy")
-        if self._reason:
-            return [Measure(*place, None, n, reason=self._reason)]
-        low, high = (interval_of(self._draws) if self.n_resamples else None) or (None, None)
-        return [Measure(*place, float(self.right.mean()), n, low, high)]
-
-    def compare(self, first: TripletScores) -> list[Comparison]:
-        """This system minus `first`: interval by a paired bootstrap, p value by McNemar's test.
-
-        Raises:
-            InputError: The two were not measured on the same triplets with the same resamples.
-        """
-        if (self.seed, self.n_resamples, list(self.triplets)) != (first.seed, first.n_resamples, list(first.triplets)):
-            raise InputError(
-                "the two systems were not scored on the same triplets with the same seed; score both on them"
-            )
-        names = (f"{first.model} {first.similarity}", f"{self.model} {self.similarity}")
-        if self.model == first.model:
-            names = (first.similarity, self.similarity)
-        place, n = (self.task, "all", "accuracy", *names), len(self.triplets)
-        if self._reason or first._reason:
-            return [Comparison(*place, None, n, reason=self._reason or first._reason)]
-        interval = compare_resamples(first._draws, self._draws)[0] if self.n_resamples else None
-        low, high = interval or (None, None)
-        difference = float(self.right.mean() - first.right.mean())
-        return [Comparison(*place, difference, n, low, high, mcnemar(first.right, self.right), "McNemar")]
-
-    @property
-    def _reason(self) -> str | None:
-        if not len(self.triplets):
-            return "there is no triplet"
-        n_bad = int((~(np.isfinite(self.positive) & np.isfinite(self.negative))).sum())
-        return f"{n_bad} of the triplets have scores that are NaN or infinite" if n_bad else None
-
-    @cached_property
-    def _draws(self) -> Float[np.ndarray, " resamples"]:
-        return resampled("mean", self.right.astype(np.float64), resamples=self.n_resamples, seed=self.seed)
+_LISTED = 100
+"""Most triplets that are kept as the worst."""
 
 
 def score_triplets(
@@ -95,8 +30,11 @@ def score_triplets(
     n_resamples: int = RESAMPLES,
     seed: int = 0,
     progress: bool | None = None,
-) -> list[TripletScores]:
+) -> list[ExampleScores]:
     """Score both pairs of every triplet under each similarity; each distinct text is encoded once.
+
+    The accuracy is 0 to 1, as Reimers & Gurevych print it. A triplet is right where the positive is strictly nearer
+    than the negative: a tie is wrong, so that a constant model gets 0.
 
     Args:
         model: The model to evaluate.
@@ -115,12 +53,13 @@ def score_triplets(
     """
     texts = [(one.anchor, other) for one in triplets for other in (one.positive, one.negative)]
     found = score_pairs(model, texts, similarities, progress=progress)
-    return [
-        TripletScores(
-            task, model.name, by_name(similarity).name, triplets, scores[0::2], scores[1::2], n_resamples, seed
-        )
-        for similarity, scores in zip(similarities, found, strict=True)
-    ]
+    systems = []
+    for similarity, scores in zip(map(by_name, similarities), found, strict=True):
+        place, positive, negative = (task, model.name, similarity.name), scores[0::2], scores[1::2]
+        right = {"accuracy": (positive > negative).astype(np.float64)}
+        reason, wrong = _no_value(positive, negative), _wrong(place, triplets, positive, negative)
+        systems.append(ExampleScores(*place, triplets, right, reason, wrong, n_resamples=n_resamples, seed=seed))
+    return systems
 
 
 def evaluate_triplets(
@@ -132,6 +71,32 @@ def evaluate_triplets(
     n_resamples: int = RESAMPLES,
     progress: bool | None = None,
 ) -> list[Measure]:
-    """Accuracy under each similarity: see `score_triplets` for the arguments, `TripletScores.measures` for the rows."""
+    """Accuracy under each similarity: see `score_triplets` for the arguments, `ExampleScores.measures` for the rows."""
     systems = score_triplets(model, triplets, similarities, task=task, n_resamples=n_resamples, progress=progress)
     return [measure for system in systems for measure in system.measures()]
+
+
+def _no_value(positive: Float[np.ndarray, " n"], negative: Float[np.ndarray, " n"]) -> str | None:
+    if not len(positive):
+        return "there is no triplet"
+    n_bad = int((~(np.isfinite(positive) & np.isfinite(negative))).sum())
+    return f"{n_bad} of the triplets have scores that are NaN or infinite" if n_bad else None
+
+
+def _wrong(
+    place: tuple[str, str, str],
+    triplets: Sequence[TextTriplet],
+    positive: Float[np.ndarray, " n"],
+    negative: Float[np.ndarray, " n"],
+) -> list[list[WorstPair]]:
+    """The triplets whose negative is nearest in comparison with the positive, as two pairs each."""
+    margins = negative - positive
+    listed = []
+    for i in np.argsort(-margins, kind="stable")[:_LISTED]:
+        if margins[i] >= 0:  # NaN is not
+            one = triplets[i]
+            negatives = WorstPair(
+                *place, one.anchor, one.negative, float(negative[i]), f"negative, nearer by {margins[i]:.4f}"
+            )
+            listed.append([negatives, WorstPair(*place, one.anchor, one.positive, float(positive[i]), "positive")])
+    return listed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -34,7 +36,7 @@ from likewise.data import (
 from likewise.evaluation.arguments import Split
 from likewise.recipes.recipe import DataPart
 
-__all__ = ["Counted", "examples_of", "learned", "read_argument_pairs", "some_of"]
+__all__ = ["Counted", "digest_of", "examples_of", "learned", "read_argument_pairs", "some_of"]
 
 _FULL_SCALE = 5.0
 """Highest gold of STS and AFS."""
@@ -62,6 +64,14 @@ class Counted:
         """One line with the counts."""
         dropped = f", {self.n_overlapping:,} of them dropped for overlap" if self.n_overlapping else ""
         return f"{len(self):,} rows of {self.name} ({self.n_read:,} read{dropped})"
+
+
+def digest_of(parts: Sequence[Counted]) -> str:
+    """What texts and labels, in which order: equal for equal data only."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(json.dumps([part.columns, part.labels]).encode())
+    return digest.hexdigest()
 
 
 def examples_of(part: DataPart, folder: Path, *, seed: int = 0) -> Counted:

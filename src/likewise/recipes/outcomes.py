@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -32,6 +33,8 @@ class Outcome:
     """Training alone, evaluations for the best model included; what went before an interruption is not in it."""
     data: tuple[str, ...]
     """What it was trained on, with counts."""
+    digest: str
+    """Of the texts and labels that it was trained on."""
     before: tuple[Measure, ...]
     """Of the base model; none for a cross-encoder, whose classifier is new."""
     after: tuple[Measure, ...]
@@ -93,9 +96,10 @@ def table(outcomes: Sequence[Outcome]) -> list[Measure]:
 
 
 def write_outcome(outcome: Outcome, path: Path) -> None:
-    """As JSON."""
+    """As JSON; the model's folder as seen from that file, so that all of it can be moved."""
+    folder = os.path.relpath(outcome.folder, path.parent)
     with atomic_file(path, "w") as stream:
-        json.dump(asdict(outcome), stream, indent=2, ensure_ascii=False)
+        json.dump({**asdict(outcome), "folder": Path(folder).as_posix()}, stream, indent=2, ensure_ascii=False)
         stream.write("\n")
 
 
@@ -108,7 +112,8 @@ def read_outcome(path: Path) -> Outcome:
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         measures = {part: tuple(Measure(**one) for one in stored[part]) for part in ("before", "after")}
-        return Outcome(**{**stored, **measures, "data": tuple(stored["data"])})
+        folder = str(path.parent / stored["folder"])
+        return Outcome(**{**stored, **measures, "data": tuple(stored["data"]), "folder": folder})
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise DataError(f"cannot read the scores {path} ({error}); remove the folder to train it again") from error
 

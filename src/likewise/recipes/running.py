@@ -22,7 +22,7 @@ from likewise.model import CrossEncoder, Model, find
 from likewise.model.folder import read_folder
 from likewise.objectives import Contrastive, Matryoshka, Objective, Regression, Softmax, Triplet
 from likewise.recipes.card import recipe_text, write_card
-from likewise.recipes.data import read_argument_pairs
+from likewise.recipes.data import Counted, digest_of, read_argument_pairs
 from likewise.recipes.measuring import measured, spearman
 from likewise.recipes.outcomes import Outcome, read_outcome, write_outcome
 from likewise.recipes.planning import (
@@ -84,7 +84,7 @@ def _all(
             name = f"seed-{seed}" + (f"-{split.name.replace(' ', '-')}" if split else "")
             folder = output / name
             if resume and (folder / _SCORES).exists():
-                outcomes.append(read_outcome(folder / _SCORES))
+                outcomes.append(_finished(plan, folder, seed, split))
                 say(f"{name}: finished before")
                 continue
             say(f"{name}: training {plan.base}")
@@ -130,6 +130,19 @@ def _unclaim(output: Path) -> None:
         output.rmdir()
 
 
+def _finished(plan: Plan, folder: Path, seed: int, split: Split | None) -> Outcome:
+    """What an earlier call left, unless its model is gone or it learned from other data than there is now."""
+    earlier = read_outcome(folder / _SCORES)
+    if not (Path(earlier.folder) / "model.safetensors").is_file():
+        raise InputError(f"{folder} has scores, but its model is gone; remove {folder} to train it again")
+    read = [one for stage in plan.recipe.stages for one in rows_of(stage, plan, seed, split)]
+    if digest_of(read) != earlier.digest:
+        raise InputError(
+            f"the data below {plan.data} has changed since {earlier.folder} was trained; train with another --output"
+        )
+    return earlier
+
+
 def _one(plan: Plan, folder: Path, seed: int, split: Split | None, others: Sequence[Outcome], resume: bool) -> Outcome:
     name = split.name if split else None
     before: tuple[Measure, ...] = ()
@@ -139,13 +152,14 @@ def _one(plan: Plan, folder: Path, seed: int, split: Split | None, others: Seque
         before = _measures(plan, plan.base, plan.base, split) if known is None else known
     start = time.perf_counter()
     if plan.recipe.model.kind == "cross-encoder":
-        trained, n_steps, counts = _train_cross_encoder(plan, folder, seed, resume)
+        trained, n_steps, read = _train_cross_encoder(plan, folder, seed, resume)
     else:
-        trained, n_steps, counts = _train_stages(plan, folder, seed, split, resume)
+        trained, n_steps, read = _train_stages(plan, folder, seed, split, resume)
     train_s = time.perf_counter() - start
     if is_first_process():
         after = _measures(plan, str(trained), f"seed {seed}", split)
-    return Outcome(seed, name, str(trained), n_steps, train_s, counts, before, after)
+    data = tuple(one.describe() for one in read)
+    return Outcome(seed, name, str(trained), n_steps, train_s, data, digest_of(read), before, after)
 
 
 def _finish(folder: Path, plan: Plan, outcomes: Sequence[Outcome]) -> None:
@@ -159,9 +173,9 @@ def _finish(folder: Path, plan: Plan, outcomes: Sequence[Outcome]) -> None:
 
 def _train_stages(
     plan: Plan, folder: Path, seed: int, split: Split | None, resume: bool
-) -> tuple[Path, int, tuple[str, ...]]:
+) -> tuple[Path, int, list[Counted]]:
     encoder = encoder_of(plan, seed)
-    n_steps, counts, trained = 0, list[str](), folder
+    n_steps, every, trained = 0, list[Counted](), folder
     for number, stage in enumerate(plan.recipe.stages, start=1):
         read = rows_of(stage, plan, seed, split)
         result = train(
@@ -178,11 +192,11 @@ def _train_stages(
             resume=resume,
         )
         n_steps, trained = n_steps + result.n_steps, result.folder
-        counts += [one.describe() for one in read]
-    return trained, n_steps, tuple(counts)
+        every += read
+    return trained, n_steps, every
 
 
-def _train_cross_encoder(plan: Plan, folder: Path, seed: int, resume: bool) -> tuple[Path, int, tuple[str, ...]]:
+def _train_cross_encoder(plan: Plan, folder: Path, seed: int, resume: bool) -> tuple[Path, int, list[Counted]]:
     model, stage = cross_encoder_of(plan, seed), plan.recipe.stages[0]
     read = rows_of(stage, plan, seed, None)
     result = train_cross_encoder(
@@ -193,7 +207,7 @@ def _train_cross_encoder(plan: Plan, folder: Path, seed: int, resume: bool) -> t
         evaluate=_judge(plan),
         resume=resume,
     )
-    return result.folder, result.n_steps, tuple(one.describe() for one in read)
+    return result.folder, result.n_steps, list(read)
 
 
 def _objective(part: ObjectivePart, encoder: TrainableEncoder) -> Objective:

@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from likewise.cli.evaluate.common import Models, Outputs, data_option, evaluation_options, finish
+from likewise.cli.evaluate.common import (
+    Models,
+    Outputs,
+    compared,
+    data_option,
+    default_similarities,
+    evaluation_options,
+    finish,
+    worst_option,
+)
+
+if TYPE_CHECKING:
+    from likewise.evaluation.measures import Measure
+    from likewise.evaluation.sts import SystemScores
+    from likewise.evaluation.worst import WorstPair
 
 __all__ = ["arguments"]
 
@@ -32,6 +47,7 @@ Examples:
 )
 @click.option("--folds", "n_folds", type=click.IntRange(min=2), default=10, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the folds.")
+@worst_option
 @evaluation_options()
 def arguments(
     *,
@@ -39,25 +55,34 @@ def arguments(
     settings: tuple[str, ...],
     n_folds: int,
     seed: int,
+    worst: int,
     models: Models,
     similarity: tuple[str, ...],
     outputs: Outputs,
 ) -> None:
     """Argument similarity: Pearson and Spearman correlation, times 100, by topic."""
     from likewise.data import read_arguments
-    from likewise.evaluation.arguments import cross_topic, cross_validate, evaluate_arguments, folds, ridge
+    from likewise.evaluation.arguments import cross_topic, cross_validate, folds, ridge, score_arguments
+    from likewise.evaluation.worst import explain_worst, worst_pairs
 
     pairs = read_arguments(folder)
     task = folder.stem
     trained = {"folds": folds(pairs, n_folds, seed), "cross-topic": cross_topic(pairs)}
-    measures = []
+    systems: list[SystemScores] = []
+    listed: list[WorstPair] = []
+    measures: list[Measure] = []
     for model in models:
         if "frozen" in settings:
-            names = similarity or (("cosine", "rcmd") if model.pooled else ("rcmd",))
-            measures += evaluate_arguments(model, pairs, names, task=task)
+            names = similarity or default_similarities(model)
+            found = score_arguments(model, pairs, names, task=task)
+            systems += found
+            for one, system in zip(names, found, strict=True):
+                measures += system.measures()
+                listed += explain_worst(model, worst_pairs(system, task, worst), one)
         fit = ridge(model) if set(settings) & set(trained) else None
         for setting, splits in trained.items():
             if fit is not None and setting in settings:
                 name = f"{model.name} + ridge"
                 measures += cross_validate(fit, pairs, splits, task=f"{task} {setting}", model=name)
-    finish(measures, [], outputs, title=f"Argument similarity, {task}")
+    title = f"Argument similarity, {task}"
+    finish(measures, listed, outputs, title=title, comparisons=compared(systems) if systems else ())

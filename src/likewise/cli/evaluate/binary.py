@@ -11,19 +11,19 @@ import click
 from likewise.cli.evaluate.common import (
     Models,
     Outputs,
+    compared,
     data_option,
     default_similarities,
     evaluation_options,
     finish,
     resamples_option,
-    rivals,
     worst_option,
 )
 
 if TYPE_CHECKING:
     from likewise.data import BinaryPair
     from likewise.evaluation.binary import BinaryScores
-    from likewise.evaluation.slices import WorstPair
+    from likewise.evaluation.worst import WorstPair
 
 __all__ = ["binary"]
 
@@ -71,7 +71,7 @@ def binary(
     pairs measured, and so are optimistic.
     """
     from likewise.evaluation.binary import score_binary
-    from likewise.evaluation.slices import explain_worst, worst_pairs
+    from likewise.evaluation.worst import explain_worst, worst_pairs
 
     if data_set is None:
         task, pairs, chosen = _own(folder, choose_on)
@@ -90,7 +90,7 @@ def binary(
         listed,
         outputs,
         title=f"Duplicates, {task}",
-        comparisons=[one for first, second in rivals(systems) for one in second.compare(first)],
+        comparisons=compared(systems),
     )
 
 

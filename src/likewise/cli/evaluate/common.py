@@ -15,13 +15,14 @@ from likewise.cli.options import load, model_options, print_json, similarity_opt
 
 if TYPE_CHECKING:
     from likewise.evaluation.measures import Measure
-    from likewise.evaluation.slices import WorstPair
     from likewise.evaluation.statistics import Comparison
+    from likewise.evaluation.worst import WorstPair
     from likewise.model import Model
 
 __all__ = [
     "Models",
     "Outputs",
+    "compared",
     "data_option",
     "default_similarities",
     "evaluation_options",
@@ -221,6 +222,11 @@ def finish(
         from likewise.evaluation.report import to_page
 
         _write(outputs.html, to_page(results))
+
+
+def compared(systems: Sequence[Any]) -> list[Comparison]:
+    """Each system against its rival, see `rivals`."""
+    return [one for first, second in rivals(systems) for one in second.compare(first)]
 
 
 def _print_tables(results: Any, details: bool) -> None:

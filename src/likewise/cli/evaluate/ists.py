@@ -9,11 +9,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from likewise.cli.evaluate.common import Models, Outputs, data_option, evaluation_options, finish
+from likewise.cli.evaluate.common import (
+    Models,
+    Outputs,
+    data_option,
+    default_similarities,
+    evaluation_options,
+    finish,
+    worst_option,
+)
 from likewise.cli.options import print_json
 
 if TYPE_CHECKING:
     from likewise.evaluation.ists import SystemAlignments
+    from likewise.evaluation.worst import WorstPair
 
 __all__ = ["ists", "wa"]
 
@@ -43,6 +52,7 @@ Examples:
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for what each system aligned, as .wa files.",
 )
+@worst_option
 @evaluation_options()
 def ists(
     *,
@@ -51,6 +61,7 @@ def ists(
     split: str,
     no_special: bool,
     folder_wa: Path | None,
+    worst: int,
     models: Models,
     similarity: tuple[str, ...],
     outputs: Outputs,
@@ -62,19 +73,24 @@ def ists(
     """
     from likewise.data import read_ists
     from likewise.evaluation.ists import align_ists
+    from likewise.evaluation.worst import explain_worst
 
     gold = {name: read_ists(folder, name, split) for name in dict.fromkeys(sets)}
     systems: list[SystemAlignments] = []
+    listed: list[WorstPair] = []
     for model in models:
-        names = similarity or (("cosine", "rcmd") if model.pooled else ("rcmd",))
+        names = similarity or default_similarities(model)
         for subset, pairs in gold.items():
-            systems += align_ists(model, pairs, names, subset=subset, special_tokens=not no_special)
+            found = align_ists(model, pairs, names, subset=subset, special_tokens=not no_special)
+            systems += found
+            for one, system in zip(names, found, strict=True):
+                listed += explain_worst(model, system.worst(worst), one, special_tokens=not no_special)
     if folder_wa is not None:
         _write_all(folder_wa, systems)
     first = {system.subset: system for system in reversed(systems)}
     finish(
         [measure for system in systems for measure in system.measures()],
-        [],
+        listed,
         outputs,
         title=f"Interpretable STS, {split}",
         comparisons=[one.compare(first[one.subset]) for one in systems if one is not first[one.subset]],

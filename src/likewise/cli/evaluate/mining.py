@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from likewise.cli.evaluate.common import Models, Outputs, data_option, evaluation_options, finish
+from likewise.cli.evaluate.common import (
+    Models,
+    Outputs,
+    data_option,
+    evaluation_options,
+    finish,
+    worst_option,
+)
+
+if TYPE_CHECKING:
+    from likewise.evaluation.measures import Measure
+    from likewise.evaluation.worst import WorstPair
 
 __all__ = ["mining"]
 
@@ -22,6 +34,7 @@ Examples:
 @click.option("--max-pairs", type=click.IntRange(min=1), default=200_000, show_default=True, help="Pairs kept.")
 @click.option("--texts", type=click.IntRange(min=2), help="Only the first so many questions.")
 @click.option("--no-closure", is_flag=True, help="Do not count what follows from the gold: a = b, b = c, so a = c.")
+@worst_option
 @evaluation_options()
 def mining(
     *,
@@ -29,20 +42,26 @@ def mining(
     max_pairs: int,
     texts: int | None,
     no_closure: bool,
+    worst: int,
     models: Models,
     similarity: tuple[str, ...],
     outputs: Outputs,
 ) -> None:
     """All pairs of questions scored, the best kept, and held against the pairs that people called duplicates."""
     from likewise.data import DuplicateSet, read_qqp_duplicates
-    from likewise.evaluation.mining import evaluate_mining
+    from likewise.evaluation.mining import score_mining
+    from likewise.evaluation.worst import explain_worst
 
     data = read_qqp_duplicates(folder)
     if texts is not None:
         inside = frozenset(pair for pair in data.pairs if max(pair) < texts)
         data = DuplicateSet(data.texts[:texts], inside)
-    measures = []
+    measures: list[Measure] = []
+    listed: list[WorstPair] = []
     for model in models:
         names = similarity or (("cosine",) if model.pooled else ("rcmd",))
-        measures += evaluate_mining(model, data, names, max_pairs=max_pairs, closure=not no_closure)
-    finish(measures, [], outputs, title=f"Mining of duplicates, {len(data.texts):,} questions")
+        found = score_mining(model, data, names, max_pairs=max_pairs, closure=not no_closure)
+        for one, system in zip(names, found, strict=True):
+            measures += system.measures()
+            listed += explain_worst(model, system.worst(worst), one)
+    finish(measures, listed, outputs, title=f"Mining of duplicates, {len(data.texts):,} questions")

@@ -7,10 +7,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from likewise.cli.evaluate.common import Models, Outputs, data_option, evaluation_options, finish
+from likewise.cli.evaluate.common import (
+    Models,
+    Outputs,
+    compared,
+    data_option,
+    default_similarities,
+    evaluation_options,
+    finish,
+    worst_option,
+)
 
 if TYPE_CHECKING:
+    from likewise.evaluation.example_scores import ExampleScores
     from likewise.evaluation.reranking import Shortlist
+    from likewise.evaluation.worst import WorstPair
 
 __all__ = ["reranking"]
 
@@ -30,20 +41,39 @@ Examples:
 @click.option(
     "--negatives", type=click.IntRange(min=1), default=50, show_default=True, help="Of a folder: others a query."
 )
+@worst_option
 @evaluation_options()
 def reranking(
-    *, folder: Path, split: str, negatives: int, models: Models, similarity: tuple[str, ...], outputs: Outputs
+    *,
+    folder: Path,
+    split: str,
+    negatives: int,
+    worst: int,
+    models: Models,
+    similarity: tuple[str, ...],
+    outputs: Outputs,
 ) -> None:
     """Do the texts that belong to a query come first among its candidates? MAP and MRR@10, times 100."""
     from likewise.data import read_beir
-    from likewise.evaluation.reranking import evaluate_reranking, hard_shortlists
+    from likewise.evaluation.reranking import hard_shortlists, score_reranking
+    from likewise.evaluation.worst import explain_worst
 
     lists = hard_shortlists(read_beir(folder, split), negatives) if folder.is_dir() else _read(folder)
-    measures = []
+    systems: list[ExampleScores] = []
+    listed: list[WorstPair] = []
     for model in models:
-        names = similarity or (("cosine", "rcmd") if model.pooled else ("rcmd",))
-        measures += evaluate_reranking(model, lists, names, task=folder.absolute().stem)
-    finish(measures, [], outputs, title=f"Reranking, {len(lists):,} lists")
+        names = similarity or default_similarities(model)
+        found = score_reranking(model, lists, names, task=folder.absolute().stem)
+        systems += found
+        for one, system in zip(names, found, strict=True):
+            listed += explain_worst(model, system.worst(worst), one)
+    finish(
+        [measure for system in systems for measure in system.measures()],
+        listed,
+        outputs,
+        title=f"Reranking, {len(lists):,} lists",
+        comparisons=compared(systems),
+    )
 
 
 def _read(path: Path) -> list[Shortlist]:

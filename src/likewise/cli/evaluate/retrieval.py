@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from likewise.cli.evaluate.common import Models, Outputs, data_option, evaluation_options, finish
+from likewise.cli.evaluate.common import (
+    Models,
+    Outputs,
+    compared,
+    data_option,
+    evaluation_options,
+    finish,
+    worst_option,
+)
+
+if TYPE_CHECKING:
+    from likewise.evaluation.example_scores import ExampleScores
+    from likewise.evaluation.worst import WorstPair
 
 __all__ = ["retrieval"]
 
@@ -24,6 +37,7 @@ Examples:
 @click.option("--depth", type=click.IntRange(min=1), default=100, show_default=True, help="How many of them.")
 @click.option("--query-prompt", default="", help="Put in front of each query.")
 @click.option("--document-prompt", default="", help="Put in front of each document.")
+@worst_option
 @evaluation_options()
 def retrieval(
     *,
@@ -33,25 +47,38 @@ def retrieval(
     depth: int,
     query_prompt: str,
     document_prompt: str,
+    worst: int,
     models: Models,
     similarity: tuple[str, ...],
     outputs: Outputs,
 ) -> None:
     """Are the documents that answer a query found first? nDCG, MRR, recall and MAP, times 100; exact search."""
     from likewise.data import read_beir
-    from likewise.evaluation.retrieval import evaluate_retrieval
+    from likewise.evaluation.retrieval import score_retrieval
+    from likewise.evaluation.worst import explain_worst
 
     data = read_beir(folder, split)
-    measures = []
+    systems: list[ExampleScores] = []
+    listed: list[WorstPair] = []
     for model in models:
-        measures += evaluate_retrieval(
+        names = similarity or (("cosine",) if model.pooled else ("rcmd",))
+        found = score_retrieval(
             model,
             data,
-            similarity or (("cosine",) if model.pooled else ("rcmd",)),
+            names,
             rerank=rerank,
             depth=depth,
             task=folder.absolute().name,
             query_prompt=query_prompt,
             document_prompt=document_prompt,
         )
-    finish(measures, [], outputs, title=f"Retrieval, {folder.absolute().name}, {split}")
+        systems += found
+        for one, system in zip(names, found, strict=True):
+            listed += explain_worst(model, system.worst(worst), rerank or one)
+    finish(
+        [measure for system in systems for measure in system.measures()],
+        listed,
+        outputs,
+        title=f"Retrieval, {folder.absolute().name}, {split}",
+        comparisons=compared(systems),
+    )

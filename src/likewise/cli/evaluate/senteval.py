@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from likewise.cli.evaluate.common import Models, Outputs, data_option, evaluation_options, finish
+from likewise.cli.evaluate.common import (
+    Models,
+    Outputs,
+    data_option,
+    evaluation_options,
+    finish,
+)
+
+if TYPE_CHECKING:
+    from likewise.evaluation.example_scores import ExampleScores
+    from likewise.evaluation.measures import Measure
 
 __all__ = ["senteval"]
 
@@ -36,19 +47,28 @@ Examples:
 def senteval(*, folder: Path, tasks: tuple[str, ...], folds: int, seed: int, models: Models, outputs: Outputs) -> None:
     """Accuracy, times 100, of a logistic regression on frozen sentence vectors (and F1 of MRPC)."""
     from likewise.data import read_classification, read_mrpc
-    from likewise.evaluation.senteval import Folds, average_accuracy, evaluate_classification, evaluate_paraphrases
+    from likewise.evaluation.senteval import Folds, average_accuracy, score_classification, score_paraphrases
 
     names = list(dict.fromkeys(tasks))
     data = {task: read_classification(folder, task) for task in names if task != "MRPC"}
     pairs = [read_mrpc(folder, split) for split in ("train", "test")] if "MRPC" in names else []
     strategy = Folds(n=folds, seed=seed)
-    measures = []
+    systems: list[list[ExampleScores]] = []
+    measures: list[Measure] = []
     for model in models:
-        own = []
-        for task in names:
-            if task == "MRPC":
-                own += evaluate_paraphrases(model, *pairs, folds=strategy)
-            else:
-                own += evaluate_classification(model, data[task], task=task, folds=strategy)
-        measures += [*own, average_accuracy(own)] if len(names) > 1 else own
-    finish(measures, [], outputs, title=f"SentEval, logistic regression, {folds} folds")
+        own = [
+            score_paraphrases(model, *pairs, folds=strategy)
+            if task == "MRPC"
+            else score_classification(model, data[task], task=task, folds=strategy)
+            for task in names
+        ]
+        systems.append(own)
+        found = [measure for one in own for measure in one.measures()]
+        measures += [*found, average_accuracy(found)] if len(names) > 1 else found
+    comparisons = [
+        one
+        for others in systems[1:]
+        for first, second in zip(systems[0], others, strict=True)
+        for one in second.compare(first)
+    ]
+    finish(measures, [], outputs, title=f"SentEval, logistic regression, {folds} folds", comparisons=comparisons)

@@ -11,12 +11,12 @@ import click
 from likewise.cli.evaluate.common import (
     Models,
     Outputs,
+    compared,
     data_option,
     default_similarities,
     evaluation_options,
     finish,
     resamples_option,
-    rivals,
     worst_option,
 )
 
@@ -155,8 +155,9 @@ def _run(
     resamples: int,
     worst: int,
 ) -> None:
-    from likewise.evaluation.slices import explain_worst, measure_slices, worst_pairs
+    from likewise.evaluation.slices import measure_slices
     from likewise.evaluation.sts import score_sts
+    from likewise.evaluation.worst import explain_worst, worst_pairs
 
     systems: list[SystemScores] = []
     listed = []
@@ -180,6 +181,6 @@ def _run(
         listed,
         outputs,
         title=title,
-        comparisons=[one for first, second in rivals(systems) for one in second.compare(first)],
+        comparisons=compared(systems),
         slices=[one for system in systems for one in measure_slices(system)],
     )

@@ -10,15 +10,17 @@ import click
 from likewise.cli.evaluate.common import (
     Models,
     Outputs,
+    compared,
     default_similarities,
     evaluation_options,
     finish,
     resamples_option,
-    rivals,
+    worst_option,
 )
 
 if TYPE_CHECKING:
-    from likewise.evaluation.triplets import TripletScores
+    from likewise.evaluation.example_scores import ExampleScores
+    from likewise.evaluation.worst import WorstPair
 
 __all__ = ["triplets"]
 
@@ -41,12 +43,14 @@ Examples:
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the triplets made from articles.")
 @resamples_option
+@worst_option
 @evaluation_options()
 def triplets(
     *,
     path: Path,
     seed: int,
     resamples: int,
+    worst: int,
     models: Models,
     similarity: tuple[str, ...],
     outputs: Outputs,
@@ -54,6 +58,7 @@ def triplets(
     """Triplets of sentences: accuracy, 0 to 1, of finding the positive strictly nearer than the negative."""
     from likewise.data import read_articles, read_section_triplets, read_triplets, section_triplets
     from likewise.evaluation.triplets import score_triplets
+    from likewise.evaluation.worst import explain_worst
 
     made = path.suffix not in (".csv", ".jsonl")
     if made:
@@ -61,14 +66,18 @@ def triplets(
     else:
         found = read_triplets(path) if path.suffix == ".jsonl" else read_section_triplets(path)
     task = path.stem if path.suffix == ".jsonl" else "sections"
-    systems: list[TripletScores] = []
+    systems: list[ExampleScores] = []
+    listed: list[WorstPair] = []
     for model in models:
         names = similarity or default_similarities(model)
-        systems += score_triplets(model, found, names, task=task, n_resamples=resamples)
+        own = score_triplets(model, found, names, task=task, n_resamples=resamples)
+        systems += own
+        for one, system in zip(names, own, strict=True):
+            listed += explain_worst(model, system.worst(worst), one)
     finish(
         [measure for system in systems for measure in system.measures()],
-        (),
+        listed,
         outputs,
         title=f"Triplets, {path.name}{f', made with seed {seed}' if made else ''}",
-        comparisons=[one for first, second in rivals(systems) for one in second.compare(first)],
+        comparisons=compared(systems),
     )
