@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from likewise.errors import TruncationWarning
 from likewise.evaluation import pair_scores
 from likewise.evaluation.pair_scores import score_pairs
 from likewise.similarity import by_name
@@ -35,3 +36,14 @@ def test_a_text_with_itself_scores_exactly_one(tiny):
 
 def test_no_pair_gives_no_score(tiny):
     assert [len(scores) for scores in score_pairs(tiny, [], ["cosine", "rcmd"])] == [0, 0]
+
+
+def test_texts_cut_in_any_window_are_told_in_one_warning(tiny, monkeypatch):
+    monkeypatch.setattr(pair_scores, "_WINDOW_TEXTS", 1)
+    long = [" ".join(["word"] * n) for n in (80, 120, 100)]
+    with pytest.warns(TruncationWarning) as told:
+        score_pairs(tiny, [(text, "short") for text in long], ["cosine", "rcmd"])
+    (one,) = told
+    assert f"3 of 4 texts are longer than the {tiny.max_length} tokens" in str(one.message)
+    with pytest.warns(TruncationWarning, match="1 of 1 texts"):  # and calls outside tell again
+        tiny.encode(long[:1])

@@ -4,7 +4,7 @@ from likewise.encoder.encoder import Coverage, Encoder, packed
 from likewise.encoder.head import Dense, Head, Normalize, SkipTokens
 from likewise.encoder.texts import as_texts
 from likewise.encoder.tokenizer import Tokenized, Tokenizer, with_markers
-from likewise.encoder.windows import WINDOW, Cuts, check_on_truncate, chunks, progress_bar
+from likewise.encoder.windows import WINDOW, Cuts, check_on_truncate, chunks, progress_bar, told_once
 
 __all__ = [
     "WINDOW",
@@ -22,5 +22,6 @@ __all__ = [
     "chunks",
     "packed",
     "progress_bar",
+    "told_once",
     "with_markers",
 ]

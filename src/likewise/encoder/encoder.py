@@ -16,7 +16,7 @@ from likewise.backbone import Backbone
 from likewise.encoder.head import Head
 from likewise.encoder.texts import as_texts
 from likewise.encoder.tokenizer import Tokenized, Tokenizer
-from likewise.encoder.windows import WINDOW, Cuts, check_on_truncate, chunks, progress_bar
+from likewise.encoder.windows import WINDOW, Cuts, check_on_truncate, chunks, cuts_of, progress_bar
 from likewise.errors import InputError
 from likewise.types import Embeddings
 
@@ -173,16 +173,17 @@ class Encoder:
         self, texts: Any, prompt: str, on_truncate: str, progress: bool | None, cuts: Cuts | None = None
     ) -> Iterator[list[Tokenized]]:
         check_on_truncate(on_truncate)
-        cuts = Cuts() if cuts is None else cuts
-        limit = self.tokenizer.max_length
+        cuts, tells = cuts_of(cuts)
+        cuts.limit = self.tokenizer.max_length
         n_known = 1 if isinstance(texts, str) else operator.length_hint(texts, -1)
         with progress_bar(n_known, progress) as advance:
             for tokenized in _ahead(lambda window: self.tokenizer(window, prompt), chunks(as_texts(texts), WINDOW)):
                 cuts.add(tokenized)
-                cuts.check(on_truncate, limit)
+                cuts.check(on_truncate)
                 yield tokenized
                 advance(len(tokenized))
-        cuts.tell(on_truncate, limit)
+        if tells:
+            cuts.tell(on_truncate)
 
     def _pooled(self, window: Sequence[Tokenized], has_prompt: bool, special_tokens: bool) -> np.ndarray:
         """Pooled vectors of one window, by the backbone itself where it can pool as the head asks."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 from likewise.encoder.tokenizer import Tokenized
 from likewise.errors import InputError, TruncationError, TruncationWarning, warn
 
-__all__ = ["WINDOW", "Cuts", "check_on_truncate", "chunks", "progress_bar"]
+__all__ = ["WINDOW", "Cuts", "check_on_truncate", "chunks", "cuts_of", "progress_bar", "told_once"]
 
 WINDOW = 2_048
 """Texts tokenized together, while the backbone computes those before them; bounds the memory of a generator."""
@@ -32,6 +34,8 @@ class Cuts:
     """Tokens of the longest that was cut."""
     where: int = 0
     """Its position."""
+    limit: int | None = None
+    """Tokens that the model reads."""
 
     def add(self, window: Sequence[Tokenized]) -> None:
         """Count the texts of one more window."""
@@ -47,22 +51,45 @@ class Cuts:
         self.n_cut += other.n_cut
         self.n_texts += other.n_texts
 
-    def check(self, on_truncate: str, max_length: int | None) -> None:
+    def check(self, on_truncate: str) -> None:
         """Raise a TruncationError if a text was cut and `on_truncate` is "raise"."""
         if self.n_cut and on_truncate == "raise":
-            raise TruncationError(self._message(max_length))
+            raise TruncationError(self._message())
 
-    def tell(self, on_truncate: str, max_length: int | None) -> None:
+    def tell(self, on_truncate: str) -> None:
         """Warn if a text was cut and `on_truncate` is "warn"."""
         if self.n_cut and on_truncate == "warn":
-            warn(self._message(max_length), TruncationWarning)
+            warn(self._message(), TruncationWarning)
 
-    def _message(self, max_length: int | None) -> str:
+    def _message(self) -> str:
         return (
-            f"{self.n_cut} of {self.n_texts} texts are longer than the {max_length} tokens that the model reads "
+            f"{self.n_cut} of {self.n_texts} texts are longer than the {self.limit} tokens that the model reads "
             f"and were cut; the longest is text {self.where} with {self.longest} tokens; split long texts, or see "
             "coverage()"
         )
+
+
+_TOGETHER: ContextVar[Cuts | None] = ContextVar("_TOGETHER", default=None)
+
+
+@contextmanager
+def told_once() -> Iterator[None]:
+    """What calls within the block cut is counted together and told in one warning at its end."""
+    cuts = Cuts()
+    token = _TOGETHER.set(cuts)
+    try:
+        yield
+    finally:
+        _TOGETHER.reset(token)
+    cuts.tell("warn")
+
+
+def cuts_of(own: Cuts | None) -> tuple[Cuts, bool]:
+    """Where a call counts what it cuts, and whether it is the call that tells."""
+    together = _TOGETHER.get()
+    if own is None and together is not None:
+        return together, False
+    return Cuts() if own is None else own, True
 
 
 def check_on_truncate(on_truncate: str) -> None:

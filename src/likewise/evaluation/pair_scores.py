@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from jaxtyping import Float
 
+from likewise.encoder import told_once
 from likewise.errors import InputError
 from likewise.evaluation.measures import Embedder
 from likewise.model import Model
@@ -63,14 +64,15 @@ def score_pairs(
     scores = [np.empty(len(pairs), np.float32) for _ in chosen]
     rows: dict[str, int] = {}
     held: Embeddings | None = None
-    for start, stop, new in _windows(pairs):
-        fresh = embed(new)
-        rows.update(zip(new, range(len(rows), len(rows) + len(new)), strict=True))
-        held = fresh if held is None else _joined(held, fresh)
-        _score_window(chosen, held, rows, pairs[start:stop], [out[start:stop] for out in scores])
-        kept = [text for text in rows if last[text] >= stop]
-        held = held.select([rows[text] for text in kept])
-        rows = {text: row for row, text in enumerate(kept)}
+    with told_once():
+        for start, stop, new in _windows(pairs):
+            fresh = embed(new)
+            rows.update(zip(new, range(len(rows), len(rows) + len(new)), strict=True))
+            held = fresh if held is None else _joined(held, fresh)
+            _score_window(chosen, held, rows, pairs[start:stop], [out[start:stop] for out in scores])
+            kept = [text for text in rows if last[text] >= stop]
+            held = held.select([rows[text] for text in kept])
+            rows = {text: row for row, text in enumerate(kept)}
     return [_rounded(out) for out in scores]
 
 

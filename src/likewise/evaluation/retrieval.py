@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from likewise.data import RetrievalSet
+from likewise.encoder import told_once
 from likewise.errors import InputError
 from likewise.evaluation.example_scores import ExampleScores
 from likewise.evaluation.measures import Embedder, Measure
@@ -139,9 +140,10 @@ def search_scores(
         return np.asarray(similarity.matrix(left, right), np.float32)
     scores = np.empty((len(queries), len(documents)), np.float32)
     left = model.embed(queries, progress=progress)
-    for start in range(0, len(documents), _DOCUMENTS):
-        block = documents[start : start + _DOCUMENTS]
-        scores[:, start : start + len(block)] = similarity.matrix(left, model.embed(block, progress=progress))
+    with told_once():
+        for start in range(0, len(documents), _DOCUMENTS):
+            block = documents[start : start + _DOCUMENTS]
+            scores[:, start : start + len(block)] = similarity.matrix(left, model.embed(block, progress=progress))
     return scores
 
 

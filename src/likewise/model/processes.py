@@ -66,15 +66,15 @@ def stream_in_processes(
             "this model was not made by Model.load, so that no worker process can load it; save it and load the "
             "folder, or leave n_processes out"
         )
-    cuts = Cuts()
+    cuts = Cuts(limit=max_length)
     with progress_bar(operator.length_hint(texts, -1), progress) as advance, _Workers(n_processes) as workers:
         workers.start(settings, options)
         for block, more in workers.over(chunks(as_texts(texts), _CHUNK)):
             cuts.join(more)
-            cuts.check(on_truncate, max_length)
+            cuts.check(on_truncate)
             yield block
             advance(len(block))
-    cuts.tell(on_truncate, max_length)
+    cuts.tell(on_truncate)
 
 
 class _Workers:
