@@ -68,6 +68,12 @@ def test_an_empty_folder(tmp_path: Path) -> None:
             Model.load(tmp_path, pooling=pooling)
 
 
+def test_the_output_of_a_training_names_the_model_in_it(tmp_path: Path) -> None:
+    (tmp_path / "seed-1" / "model").mkdir(parents=True)
+    with pytest.raises(ModelError, match=r"not a model folder; name .* such as .*seed-1/model$"):
+        Model.load(tmp_path)
+
+
 @pytest.mark.parametrize("device", ["cuda:0", "cuda", "cpu:1", "meta", "foo", "cuda:x"])
 def test_a_device_that_is_not_here(device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)

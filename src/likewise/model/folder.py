@@ -55,6 +55,13 @@ _MULTI_VECTOR_SETTINGS = ("query_length", "document_length", "query_expansion")
 """Settings of multi-vector models; only the length of a document matters here, all are kept for a save."""
 
 
+_SIGNS = ("config.json", "modules.json")
+"""Either makes a folder a model."""
+
+_DEPTHS = ("model", "*/model")
+"""Where `likewise train` leaves models below its output."""
+
+
 @dataclass(frozen=True, eq=False)
 class FolderSpec:
     """All that a folder says beside its weights; what a save must give back."""
@@ -134,10 +141,12 @@ def check_is_model(folder: Path) -> None:
     Raises:
         ModelError: It holds neither.
     """
-    if not any((folder / name).exists() for name in ("config.json", "modules.json")):
+    if not any((folder / name).exists() for name in _SIGNS):
+        inner = next((one for depth in _DEPTHS for one in sorted(folder.glob(depth)) if one.is_dir()), None)
+        hint = f", such as {inner}" if inner else ""
         raise ModelError(
             f"no config.json in {folder}: it is not a model folder; name the folder that holds config.json and the "
-            "weights"
+            f"weights{hint}"
         )
 
 
