@@ -89,7 +89,8 @@ void bind_encoder(nb::module_& m) {
                  nb::gil_scoped_release release;
                  return self.ranges(ids.data(), offsets.data(), texts_in(offsets));
              })
-        .def_prop_ro("n_bytes", &Encoder::n_bytes);
+        .def_prop_ro("n_bytes", &Encoder::n_bytes)
+        .def_prop_ro("instruction_set", &Encoder::instruction_set);
 }
 
 }  // namespace

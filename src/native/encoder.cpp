@@ -12,14 +12,32 @@
 namespace likewise {
 namespace {
 
-constexpr int64_t kFewest = 32, kMost = 256;  // tokens that a thread carries through all layers at a time, if it can
+// Tokens that a thread carries through all layers at a time, if it can: at most so many that their numbers stay in the
+// second-level cache, where those that are converted need more.
+constexpr int64_t kFewest = 32, kMost = 256, kMostConverted = 128;
 
-const EncoderKernels& kernels() {
+constexpr int kTeam = 4;              // threads at most that share the layers of a single task; measured with two
+constexpr int64_t kWorthATeam = 4e6;  // bytes of weights from which on starting threads takes less than it saves
+
+const EncoderKernels& active_kernels() {
     const std::string name = active().name;
     if (name == "amx") return *amx_encoder();
     if (name == "avx512") return *avx512_encoder();
     if (name == "avx2") return *avx2_encoder();
     return portable_encoder();
+}
+
+uint16_t bfloat16_of(float x) {
+    uint32_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    return uint16_t((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+float float_of(uint16_t x) {
+    const uint32_t bits = uint32_t(x) << 16;
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
 }
 
 int64_t up_to(int64_t n, int64_t whole) { return (n + whole - 1) / whole * whole; }
@@ -32,11 +50,13 @@ void Encoder::Free::operator()(char* p) const { ::operator delete(p, std::align_
 
 // Memory of one task. A buffer's row is as wide as its name says: hidden, 3 hidden, or the feed-forward width.
 struct Encoder::Work {
+    const EncoderKernels& kernels;
     std::vector<float> x, qkv, context, feed, scratch, scales, lows;
     std::vector<char> converted;
+    Team* team = nullptr;     // threads that share the layers, if there is but one task
     float* ranges = nullptr;  // where the ranges of the next layer's input are kept, while they are looked for
 
-    Work(const Shape& shape, int64_t rows, int64_t longest, int64_t word_dim) {
+    Work(const EncoderKernels& own, const Shape& shape, int64_t rows, int64_t longest, int64_t word_dim) : kernels(own) {
         const int64_t widest = std::max({shape.feed, shape.hidden, word_dim});
         x.resize(size_t(rows * shape.hidden));
         qkv.resize(size_t(rows * 3 * shape.hidden));
@@ -45,17 +65,23 @@ struct Encoder::Work {
         scratch.resize(size_t(attention_scratch(longest, shape.hidden / shape.heads)));
         scales.resize(size_t(rows));
         lows.resize(size_t(rows));
-        converted.resize(size_t(up_to(rows, kRowsATile) * up_to(widest, 64) * 2));
+        converted.resize(size_t(up_to(rows, kRowsATile) * up_to(widest, 64) * (kernels.splits ? 6 : 2)));
     }
 
     void apply(const Linear& layer, const float* from, int64_t rows, float* to, Finish finish) {
         if (ranges) observe(from, rows, layer.inputs);
         Activations given{from, nullptr, nullptr};
-        if (layer.precision != Precision::float32) {
-            kernels().convert(layer, from, rows, converted.data(), scales.data(), lows.data());
+        if (layer.converts()) {
+            kernels.convert(layer, from, rows, converted.data(), scales.data(), lows.data());
             given = {converted.data(), scales.data(), lows.data()};
         }
-        kernels().linear(layer, given, rows, to, finish);
+        const int64_t panels = layer.n / kGroup, blocks = (panels + kBlock - 1) / kBlock;
+        const auto part = [&](int thread, int threads) {
+            const Panels own{blocks * thread / threads * kBlock, std::min(blocks * (thread + 1) / threads * kBlock, panels)};
+            if (own.from < own.to) kernels.linear(layer, given, rows, to, finish, own);
+        };
+        if (team) team->together(part);
+        else part(0, 1);
     }
 
     void observe(const float* from, int64_t rows, int64_t k) {
@@ -69,7 +95,8 @@ struct Encoder::Work {
     }
 };
 
-Encoder::Encoder(const Shape& shape, const float* words, int64_t word_dim) : shape_(shape), words_(words), word_dim_(word_dim) {}
+Encoder::Encoder(const Shape& shape, const float* words, int64_t word_dim)
+    : kernels_(active_kernels()), instruction_set_(active().name), shape_(shape), words_(words), word_dim_(word_dim) {}
 
 const float* Encoder::keep(const float* values, int64_t n) {
     kept_.emplace_back(new float[size_t(n)]);
@@ -115,8 +142,11 @@ Linear Encoder::pack(const float* weight, const float* bias, int64_t n, int64_t 
     layer.n = n;
     layer.inputs = inputs;
     layer.precision = precision;
-    const int64_t k = layer.k = precision == Precision::float32 ? inputs : up_to(inputs, 64 / bytes_of(precision));
-    const int64_t bytes = n * k * bytes_of(precision), pack = precision == Precision::float32 ? 1 : precision == Precision::bfloat16 ? 2 : 4;
+    layer.split = precision == Precision::float32 && kernels_.splits;
+    const int64_t k = layer.k = layer.split                        ? up_to(inputs, kSplit)
+                                : precision == Precision::float32 ? inputs
+                                                                  : up_to(inputs, 64 / bytes_of(precision));
+    const int64_t bytes = n * layer.row_bytes(), pack = precision == Precision::float32 ? 1 : precision == Precision::bfloat16 ? 2 : 4;
     panels_.emplace_back(static_cast<char*>(::operator new(size_t(bytes), std::align_val_t(64))));
     char* panel = panels_.back().get();
     n_bytes_ += bytes;
@@ -133,12 +163,18 @@ Linear Encoder::pack(const float* weight, const float* bias, int64_t n, int64_t 
         const float inverse = most > 0 ? 127 / most : 0;
         for (int64_t e = 0; e < k; ++e) {
             const int64_t at = (c / kGroup * k + e / pack * pack) * kGroup + c % kGroup * pack + e % pack;
-            if (precision == Precision::float32) {
+            if (layer.split) {
+                const int64_t tile = (c / kGroup * k + e / kSplit * kSplit) * kGroup * 3 + e % kSplit / 2 * 2 * kGroup;
+                float rest = row[size_t(e)];
+                for (int64_t part = 0; part < 3; ++part) {
+                    const uint16_t own = bfloat16_of(rest);
+                    reinterpret_cast<uint16_t*>(panel)[tile + part * kSplit * kGroup + c % kGroup * 2 + e % 2] = own;
+                    rest -= float_of(own);
+                }
+            } else if (precision == Precision::float32) {
                 reinterpret_cast<float*>(panel)[at] = row[size_t(e)];
             } else if (precision == Precision::bfloat16) {
-                uint32_t bits;
-                std::memcpy(&bits, &row[size_t(e)], sizeof bits);
-                reinterpret_cast<uint16_t*>(panel)[at] = uint16_t((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+                reinterpret_cast<uint16_t*>(panel)[at] = bfloat16_of(row[size_t(e)]);
             } else {
                 const int code = int(std::nearbyint(row[size_t(e)] * inverse));
                 reinterpret_cast<int8_t*>(panel)[at] = int8_t(code);
@@ -172,7 +208,7 @@ void Encoder::embed(Work& work, const int32_t* ids, const int64_t* offsets, cons
             for (int64_t k = 0; k < word_dim_; ++k) to[rows * word_dim_ + k] = word[k] + position[k];
         }
     }
-    kernels().normalise(to, rows, word_dim_, embedding_norm_.weight.data(), embedding_norm_.bias.data(), shape_.epsilon);
+    kernels_.normalise(to, rows, word_dim_, embedding_norm_.weight.data(), embedding_norm_.bias.data(), shape_.epsilon);
     if (projection_.panel) work.apply(projection_, to, rows, work.x.data(), Finish::bias);
 }
 
@@ -193,16 +229,16 @@ void Encoder::texts(Work& work, const int32_t* ids, const int64_t* offsets, cons
         int64_t row = 0;
         for (size_t at = first; at < last; ++at) {
             const int64_t length = offsets[order[at] + 1] - offsets[order[at]];
-            kernels().attend(work.qkv.data() + row * 3 * h, length, h, shape_.heads, distances_, reach_, work.scratch.data(),
+            kernels_.attend(work.qkv.data() + row * 3 * h, length, h, shape_.heads, distances_, reach_, work.scratch.data(),
                              work.context.data() + row * h);
             row += length;
         }
         work.apply(layer.out, work.context.data(), rows, work.x.data(), Finish::residual);
-        kernels().normalise(work.x.data(), rows, h, layer.after_attention.weight.data(), layer.after_attention.bias.data(),
+        kernels_.normalise(work.x.data(), rows, h, layer.after_attention.weight.data(), layer.after_attention.bias.data(),
                             shape_.epsilon);
         work.apply(layer.up, work.x.data(), rows, work.feed.data(), activation);
         work.apply(layer.down, work.feed.data(), rows, work.x.data(), Finish::residual);
-        kernels().normalise(work.x.data(), rows, h, layer.after_feed.weight.data(), layer.after_feed.bias.data(), shape_.epsilon);
+        kernels_.normalise(work.x.data(), rows, h, layer.after_feed.weight.data(), layer.after_feed.bias.data(), shape_.epsilon);
     }
     int64_t row = 0;
     for (size_t at = first; at < last; ++at) {
@@ -231,14 +267,15 @@ void Encoder::run(const int32_t* ids, const int64_t* offsets, int64_t n, float* 
     const auto length = [&](int64_t text) { return offsets[text + 1] - offsets[text]; };
     // Longest first, so that no thread is left with a long text at the end.
     std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return length(a) > length(b); });
+    const int64_t limit = kernels_.splits ? kMostConverted : kMost;
     // As many tasks for each thread, each with its share of what is left, as near as whole texts come.
-    const int64_t total = offsets[n], threads = std::max(n_threads, 1), rounds = (total + threads * kMost - 1) / (threads * kMost);
+    const int64_t total = offsets[n], threads = std::max(n_threads, 1), rounds = (total + threads * limit - 1) / (threads * limit);
     const int64_t tasks = std::max<int64_t>(1, std::min(threads * rounds, total / kFewest));
     std::vector<size_t> starts{0};
     int64_t rows = 0, before = 0, share = total / tasks, most = 1;
     for (size_t at = 0; at < order.size(); ++at) {
         const int64_t own = length(order[at]);
-        if (rows && (rows + own > kMost || rows + own / 2 >= share)) {
+        if (rows && (rows + own > limit || rows + own / 2 >= share)) {
             before += rows;
             share = (total - before) / std::max<int64_t>(1, tasks - int64_t(starts.size()));
             starts.push_back(at);
@@ -250,10 +287,16 @@ void Encoder::run(const int32_t* ids, const int64_t* offsets, int64_t n, float* 
     if (order.empty()) return;
     starts.push_back(order.size());
     const int64_t longest = length(order[0]);
+    if (starts.size() == 2 && n_threads > 1 && n_bytes_ >= kWorthATeam) {
+        Team team(std::min(n_threads, kTeam));
+        Work mine(kernels_, shape_, most, longest, word_dim_);
+        mine.team = &team;
+        return texts(mine, ids, offsets, order, 0, order.size(), tokens, pooled, cls);
+    }
     std::vector<std::unique_ptr<Work>> work(static_cast<size_t>(std::max(n_threads, 1)));
     parallel(int64_t(starts.size()) - 1, n_threads, [&](int64_t task, int thread) {
         auto& mine = work[size_t(thread)];
-        if (!mine) mine = std::make_unique<Work>(shape_, most, longest, word_dim_);
+        if (!mine) mine = std::make_unique<Work>(kernels_, shape_, most, longest, word_dim_);
         texts(*mine, ids, offsets, order, starts[size_t(task)], starts[size_t(task) + 1], tokens, pooled, cls);
     });
 }
@@ -263,7 +306,7 @@ std::vector<float> Encoder::ranges(const int32_t* ids, const int64_t* offsets, i
     for (int64_t text = 0; text < n; ++text) {
         const int64_t length = offsets[text + 1] - offsets[text];
         if (!length) continue;
-        Work work(shape_, length, length, word_dim_);
+        Work work(kernels_, shape_, length, length, word_dim_);
         work.ranges = found.data();
         texts(work, ids, offsets, {text}, 0, 1, nullptr, nullptr, false);
     }

@@ -24,10 +24,14 @@ struct Linear {
     int64_t inputs = 0, n = 0;      // both multiples of 16
     int64_t k = 0;                  // inputs, and zeros behind them up to whole 64 bytes where not float32
     Precision precision = Precision::float32;
+    bool split = false;  // float32 only: of each 32 inputs the three bfloat16 parts one behind the other, see amx.hpp
+
+    bool converts() const { return split || precision != Precision::float32; }
+    int64_t row_bytes() const { return k * (split ? 6 : bytes_of(precision)); }
 };
 
 // Rows of activations in the number format of a layer, `k` each; int8: x is about scale * code + low.
-// Up to a multiple of kRowsATile there is memory behind the last row, of any content, where not float32.
+// Up to a multiple of kRowsATile there is memory behind the last row, of any content, where they are converted.
 struct Activations {
     const void* values;
     const float* scales;
@@ -37,10 +41,18 @@ struct Activations {
 // What happens to a row of a layer's output while it is in registers.
 enum class Finish : int { bias = 0, residual = 1, gelu = 2, gelu_tanh = 3, relu = 4 };
 
+// Panels of a layer, 16 output channels each.
+struct Panels {
+    int64_t from, to;
+};
+constexpr int64_t kBlock = 4;
+
 // Inference kernels of one instruction set.
 struct EncoderKernels {
-    // out[row][n] = finish(x . w + bias); `residual` is out's own earlier content where the finish says so.
-    void (*linear)(const Linear& layer, const Activations& x, int64_t rows, float* out, Finish finish);
+    bool splits;  // float32 layers are computed from the bfloat16 parts of their numbers
+    // out[row][n] = finish(x . w + bias); `residual` is out's own earlier content where the finish says so. Only the
+    // channels of the panels named are computed: whole blocks of kBlock, but for the last of the layer.
+    void (*linear)(const Linear& layer, const Activations& x, int64_t rows, float* out, Finish finish, Panels panels);
     // Rows of `inputs` floats into the layer's number format.
     void (*convert)(const Linear& layer, const float* x, int64_t rows, void* values, float* scales, float* lows);
     // Every row to mean 0 and variance 1, then times weight plus bias.
@@ -52,6 +64,7 @@ struct EncoderKernels {
 };
 
 constexpr int64_t kRowsATile = 16;
+constexpr int64_t kSplit = 32;  // inputs of a tile of bfloat16
 
 inline int64_t attention_scratch(int64_t length, int64_t head_dim) {
     const int64_t keys = (length + kAlign - 1) / kAlign * kAlign;
@@ -99,6 +112,7 @@ public:
     std::vector<float> ranges(const int32_t* ids, const int64_t* offsets, int64_t n) const;
 
     int64_t n_bytes() const;
+    const std::string& instruction_set() const { return instruction_set_; }
 
 private:
     struct Work;
@@ -110,6 +124,8 @@ private:
                 const float* smooth);
     const float* keep(const float* values, int64_t n);
 
+    const EncoderKernels& kernels_;  // those that were active when this was made: its weights are laid out for them
+    const std::string instruction_set_;
     Shape shape_;
     const float* words_;
     int64_t word_dim_;

@@ -118,15 +118,17 @@ void linear_panels(const Linear& layer, const Activations& x, int64_t row, int64
 // 32 tokens times 32 channels, or the last 16 tokens times 64, stay in the tile registers over the whole input. Every
 // sum of a token runs over the input in one order, whatever the block, and tokens behind the last are not looked at.
 template <Precision P, Finish F, int M>
-void amx_block(const Linear& layer, const Activations& x, int64_t row, int64_t rows, int64_t panel, float* out) {
+void amx_block(const Linear& layer, const Activations& x, int64_t row, int64_t rows, int64_t panel, Ahead ahead, float* out) {
     constexpr int N = 4 / M;
-    const int64_t k_bytes = layer.k * bytes_of(P), size = k_bytes * kLanes, last = layer.n / kLanes - 1;
+    const int64_t k_bytes = layer.row_bytes(), size = k_bytes * kLanes, last = layer.n / kLanes - 1;
     const char* const a = static_cast<const char*>(x.values) + row * k_bytes;
     const char* b[N];  // behind the last panel it is met again, and not stored
     for (int j = 0; j < N; ++j) b[j] = static_cast<const char*>(layer.panel) + std::min(panel + j, last) * size;
     alignas(64) typename Format<P>::Sum sums[4][kRowsATile];
-    if constexpr (M == 2) amx_two_by_two<P>(a, b, k_bytes, sums);
-    else amx_one_by_four<P>(a, b, k_bytes, sums);
+    if constexpr (P == Precision::float32 && M == 2) amx_split_two_by_two(a, b, k_bytes, ahead, sums);
+    else if constexpr (P == Precision::float32) amx_split_one_by_four(a, b, k_bytes, ahead, sums);
+    else if constexpr (M == 2) amx_two_by_two<P>(a, b, k_bytes, ahead, sums);
+    else amx_one_by_four<P>(a, b, k_bytes, ahead, sums);
     for (int tile = 0; tile < 4; ++tile) {
         const int64_t first = row + tile / N * kRowsATile, channel = (panel + tile % N) * kLanes;
         if (channel >= layer.n) continue;
@@ -140,25 +142,33 @@ void amx_block(const Linear& layer, const Activations& x, int64_t row, int64_t r
 }
 
 template <Precision P, Finish F>
-void amx_linear(const Linear& layer, const Activations& x, int64_t rows, float* out) {
+void amx_linear(const Linear& layer, const Activations& x, int64_t rows, float* out, Panels panels) {
     const Tiles tiles;
-    const int64_t panels = layer.n / kLanes, pairs = rows <= kRowsATile ? 0 : (rows + kRowsATile - 1) / 2 / kRowsATile;
-    for (int64_t panel = 0; pairs && panel < panels; panel += 2)
+    const int64_t pairs = rows <= kRowsATile ? 0 : (rows + kRowsATile - 1) / 2 / kRowsATile;
+    const int64_t size = layer.row_bytes() * kLanes, steps = size / 1024 / (layer.split ? 3 : 1);
+    const char* const end = static_cast<const char*>(layer.panel) + panels.to * size;
+    // Each block fetches its share of the panels that come next.
+    const auto ahead = [&](int64_t panel, int64_t n, int64_t block, int64_t blocks) {
+        const int64_t lines = (n * size / 64 + blocks * steps - 1) / (blocks * steps);
+        const char* const from = static_cast<const char*>(layer.panel) + (panel + n) * size + block * steps * lines * 64;
+        return Ahead{from, from + steps * lines * 64 <= end ? lines : 0};
+    };
+    for (int64_t panel = panels.from; pairs && panel < panels.to; panel += 2)
         for (int64_t pair = 0; pair < pairs; ++pair)
-            amx_block<P, F, 2>(layer, x, pair * 2 * kRowsATile, rows, panel, out);
+            amx_block<P, F, 2>(layer, x, pair * 2 * kRowsATile, rows, panel, ahead(panel, 2, pair, pairs), out);
     const int64_t row = pairs * 2 * kRowsATile;
-    for (int64_t panel = 0; row < rows && panel < panels; panel += 4) amx_block<P, F, 1>(layer, x, row, rows, panel, out);
+    for (int64_t panel = panels.from; row < rows && panel < panels.to; panel += 4)
+        amx_block<P, F, 1>(layer, x, row, rows, panel, ahead(panel, 4, 0, 1), out);
 }
 #endif
 
 template <Precision P, Finish F>
-void linear_of(const Linear& layer, const Activations& x, int64_t rows, float* out) {
+void linear_of(const Linear& layer, const Activations& x, int64_t rows, float* out, Panels panels) {
 #if defined(__AMX_TILE__)
-    if constexpr (P != Precision::float32) return amx_linear<P, F>(layer, x, rows, out);
-#endif
-    const int64_t panels = layer.n / kLanes;
-    for (int64_t panel = 0; panel < panels;) {
-        const int n = int(piece(panels - panel, kPositions));
+    return amx_linear<P, F>(layer, x, rows, out, panels);
+#else
+    for (int64_t panel = panels.from; panel < panels.to;) {
+        const int n = int(piece(panels.to - panel, kPositions));
         for (int64_t row = 0; row < rows;) {
             const int m = int(piece(rows - row, kTokens));
             if constexpr (kTokens >= 6) {
@@ -173,23 +183,24 @@ void linear_of(const Linear& layer, const Activations& x, int64_t rows, float* o
         }
         panel += n;
     }
+#endif
 }
 
 template <Precision P>
-void linear_in(const Linear& layer, const Activations& x, int64_t rows, float* out, Finish finish) {
+void linear_in(const Linear& layer, const Activations& x, int64_t rows, float* out, Finish finish, Panels panels) {
     switch (finish) {
-        case Finish::bias: return linear_of<P, Finish::bias>(layer, x, rows, out);
-        case Finish::residual: return linear_of<P, Finish::residual>(layer, x, rows, out);
-        case Finish::gelu: return linear_of<P, Finish::gelu>(layer, x, rows, out);
-        case Finish::gelu_tanh: return linear_of<P, Finish::gelu_tanh>(layer, x, rows, out);
-        case Finish::relu: return linear_of<P, Finish::relu>(layer, x, rows, out);
+        case Finish::bias: return linear_of<P, Finish::bias>(layer, x, rows, out, panels);
+        case Finish::residual: return linear_of<P, Finish::residual>(layer, x, rows, out, panels);
+        case Finish::gelu: return linear_of<P, Finish::gelu>(layer, x, rows, out, panels);
+        case Finish::gelu_tanh: return linear_of<P, Finish::gelu_tanh>(layer, x, rows, out, panels);
+        case Finish::relu: return linear_of<P, Finish::relu>(layer, x, rows, out, panels);
     }
 }
 
-void linear(const Linear& layer, const Activations& x, int64_t rows, float* out, Finish finish) {
-    if (layer.precision == Precision::float32) return linear_in<Precision::float32>(layer, x, rows, out, finish);
-    if (layer.precision == Precision::bfloat16) return linear_in<Precision::bfloat16>(layer, x, rows, out, finish);
-    linear_in<Precision::int8>(layer, x, rows, out, finish);
+void linear(const Linear& layer, const Activations& x, int64_t rows, float* out, Finish finish, Panels panels) {
+    if (layer.precision == Precision::float32) return linear_in<Precision::float32>(layer, x, rows, out, finish, panels);
+    if (layer.precision == Precision::bfloat16) return linear_in<Precision::bfloat16>(layer, x, rows, out, finish, panels);
+    linear_in<Precision::int8>(layer, x, rows, out, finish, panels);
 }
 
 void to_bfloat16(const float* x, int64_t n, uint16_t* out) {
@@ -201,6 +212,24 @@ void to_bfloat16(const float* x, int64_t n, uint16_t* out) {
         uint32_t bits;
         std::memcpy(&bits, x + k, sizeof bits);
         out[k] = uint16_t((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+    }
+}
+
+// Of each 32 inputs the three bfloat16 parts, which add up to the float32: each is the next 8 bits.
+void to_parts(const float* x, int64_t n, uint16_t* out) {
+    for (int64_t k = 0; k < n; k += 16) {
+        float rest[16];
+        std::copy(x + k, x + k + 16, rest);
+        for (int part = 0; part < 3; ++part) {
+            uint16_t* const to = out + k / kSplit * 3 * kSplit + part * kSplit + k % kSplit;
+            to_bfloat16(rest, 16, to);
+            for (int i = 0; i < 16; ++i) {
+                const uint32_t bits = uint32_t(to[i]) << 16;
+                float own;
+                std::memcpy(&own, &bits, sizeof own);
+                rest[i] -= own;
+            }
+        }
     }
 }
 
@@ -238,13 +267,25 @@ void to_codes(const Linear& layer, const float* x, uint8_t* out, float* scale, f
 }
 
 void convert(const Linear& layer, const float* x, int64_t rows, void* values, float* scales, float* lows) {
-    const int64_t bytes = bytes_of(layer.precision);
+    const int64_t bytes = layer.row_bytes(), used = layer.inputs * bytes / layer.k / 64 * 64;
     std::vector<float> moved(static_cast<size_t>(layer.inputs));
+#if defined(__AMX_TILE__)
+    std::vector<uint8_t> line(static_cast<size_t>(bytes));
+#endif
     for (int64_t row = 0; row < rows; ++row, x += layer.inputs) {
-        uint8_t* to = static_cast<uint8_t*>(values) + row * layer.k * bytes;
-        std::fill(to + layer.inputs * bytes, to + layer.k * bytes, uint8_t(0));
-        if (layer.precision == Precision::bfloat16) to_bfloat16(x, layer.inputs, reinterpret_cast<uint16_t*>(to));
+#if defined(__AMX_TILE__)
+        uint8_t* to = line.data();
+#else
+        uint8_t* to = static_cast<uint8_t*>(values) + row * bytes;
+#endif
+        std::fill(to + (layer.split ? used / 192 * 192 : used), to + bytes, uint8_t(0));
+        if (layer.split) to_parts(x, layer.inputs, reinterpret_cast<uint16_t*>(to));
+        else if (layer.precision == Precision::bfloat16) to_bfloat16(x, layer.inputs, reinterpret_cast<uint16_t*>(to));
         else to_codes(layer, x, to, scales + row, lows + row, moved.data());
+#if defined(__AMX_TILE__)
+        uint8_t* const tile = static_cast<uint8_t*>(values) + row / kRowsATile * kRowsATile * bytes + row % kRowsATile * 64;
+        for (int64_t at = 0; at < bytes; at += 64) std::memcpy(tile + at * kRowsATile, to + at, 64);
+#endif
     }
 }
 
@@ -363,6 +404,11 @@ void attend(const float* qkv, int64_t length, int64_t hidden, int64_t heads, con
     }
 }
 
-constexpr EncoderKernels kEncoder = {linear, convert, normalise, attend};
+#if defined(__AMX_TILE__)
+constexpr bool kSplits = true;
+#else
+constexpr bool kSplits = false;
+#endif
+constexpr EncoderKernels kEncoder = {kSplits, linear, convert, normalise, attend};
 
 }  // namespace

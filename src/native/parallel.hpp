@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -47,5 +48,63 @@ void parallel(int64_t n, int n_threads, Work&& work) {
     for (auto& other : others) other.join();
     if (failure) std::rethrow_exception(failure);
 }
+
+// Threads that share the steps of one piece of work, step after step, while this lives. A step takes microseconds, so
+// they look for the next one without sleeping; where none comes for long, they let others run.
+class Team {
+public:
+    explicit Team(int n_threads) {
+        try {
+            for (int thread = 1; thread < n_threads; ++thread) others_.emplace_back([this, thread] { follow(thread); });
+        } catch (const std::system_error&) {
+            // Fewer threads than asked for do the same work.
+        }
+        size_ = int(others_.size()) + 1;
+    }
+    ~Team() {
+        step_ = nullptr;
+        round_.fetch_add(1, std::memory_order_release);
+        for (auto& other : others_) other.join();
+    }
+    Team(const Team&) = delete;
+
+    // Calls part(thread, threads) on every thread, and returns when all have ended. It must not throw.
+    template <class Part>
+    void together(const Part& part) {
+        step_ = [](const void* own, int thread, int threads) { (*static_cast<const Part*>(own))(thread, threads); };
+        part_ = &part;
+        left_.store(size_ - 1, std::memory_order_relaxed);
+        round_.fetch_add(1, std::memory_order_release);
+        part(0, size_);
+        wait([this] { return left_.load(std::memory_order_acquire) == 0; });
+    }
+
+private:
+    template <class Done>
+    static void wait(Done&& done) {
+        constexpr int kLong = 10000;
+        for (int looks = 0; !done(); ++looks) {
+            if (looks > kLong) std::this_thread::yield();
+#if defined(__x86_64__)
+            else __builtin_ia32_pause();
+#endif
+        }
+    }
+    void follow(int thread) {
+        for (uint32_t seen = 0;; ++seen) {
+            wait([&] { return round_.load(std::memory_order_acquire) != seen; });
+            if (!step_) return;
+            step_(part_, thread, size_);
+            left_.fetch_sub(1, std::memory_order_release);
+        }
+    }
+
+    void (*step_)(const void*, int, int) = nullptr;
+    const void* part_ = nullptr;
+    int size_ = 1;
+    std::atomic<uint32_t> round_{0};
+    std::atomic<int> left_{0};
+    std::vector<std::thread> others_;
+};
 
 }  // namespace likewise

@@ -123,12 +123,13 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_float32_equals_transformers(name: str, checkpoint: Folders, kernels: Callable[[str], None]) -> None:
-    backbone = _engine(checkpoint(name))
-    ids, offsets = _pack(_texts(backbone, LENGTHS))
+    ids, offsets = _pack(_texts(_engine(checkpoint(name)), LENGTHS))
     wanted = _oracle(checkpoint(name), ids, offsets)
     found = []
     for instruction_set in native.available():
         kernels(instruction_set)
+        backbone = _engine(checkpoint(name))
+        assert f"on {instruction_set}" in backbone.describe()
         states = backbone.states(ids, offsets)
         assert states.dtype == np.float32
         np.testing.assert_allclose(states, wanted, atol=1e-5, rtol=0)
@@ -193,12 +194,11 @@ def test_every_width(
 ) -> None:
     sizes = {"hidden_size": hidden, "num_attention_heads": heads, "intermediate_size": feed}
     folder = _made(tmp_path, num_hidden_layers=layers, max_position_embeddings=40, layer_norm_eps=0.01, **sizes)
-    backbone = _engine(folder)
-    packed = _pack(_texts(backbone, [*range(1, 20), 40]))
+    packed = _pack(_texts(_engine(folder), [*range(1, 20), 40]))
     wanted = _oracle(folder, *packed)
     for instruction_set in native.available():
         kernels(instruction_set)
-        np.testing.assert_allclose(backbone.states(*packed), wanted, atol=1e-5, rtol=0)
+        np.testing.assert_allclose(_engine(folder).states(*packed), wanted, atol=1e-5, rtol=0)
         rough = _engine(folder, "int8", lambda texts: packed).states(*packed)
         assert _cosines(rough, wanted).mean() >= 0.998
 
@@ -381,10 +381,10 @@ def test_the_same_bytes_in_every_batch(
     threads: Callable[[int], None],
 ) -> None:
     random = np.random.default_rng(3)
-    backbone = _engine(checkpoint(name), precision)
-    texts = _texts(backbone, random.integers(0, 65, 60).tolist())
+    texts = _texts(_engine(checkpoint(name)), random.integers(0, 65, 60).tolist())
     for instruction_set in native.available():
         kernels(instruction_set)
+        backbone = _engine(checkpoint(name), precision)
         threads(1)
         alone = _bytes_alone(backbone, texts)
         for n in (1, 2, 64):
@@ -395,6 +395,25 @@ def test_the_same_bytes_in_every_batch(
             size = int(random.integers(2, 12))
             batches = [_bytes(backbone, texts[i : i + size]) for i in range(0, 60, size)]
             assert list(itertools.chain(*batches)) == alone
+
+
+@pytest.mark.parametrize("precision", native.PRECISIONS)
+def test_threads_that_share_the_layers_of_one_text_give_its_bytes(
+    precision: str, tmp_path: Path, kernels: Callable[[str], None], threads: Callable[[int], None]
+) -> None:
+    """A text alone, in a model large enough that threads are worth starting for it."""
+    sizes = {"hidden_size": 384, "num_attention_heads": 6, "intermediate_size": 1552, "num_hidden_layers": 3}
+    folder = _made(tmp_path, max_position_embeddings=64, **sizes)
+    texts = _texts(_engine(folder), [1, 7, 17, 40])
+    for instruction_set in native.available():
+        kernels(instruction_set)
+        backbone = _engine(folder, precision)
+        threads(1)
+        alone = _bytes_alone(backbone, texts)
+        assert _bytes(backbone, texts) == alone
+        for n in (2, 3, 64):
+            threads(n)
+            assert _bytes_alone(backbone, texts) == alone
 
 
 @pytest.mark.parametrize("name", ["bert", "mpnet"])
@@ -569,13 +588,13 @@ def test_the_default_model_equals_transformers(minilm: Model, folder: Path, sent
 
 @pytest.mark.model
 def test_the_default_model_on_every_instruction_set(
-    minilm: Model, sentences: list[str], kernels: Callable[[str], None]
+    minilm: Model, folder: Path, sentences: list[str], kernels: Callable[[str], None]
 ) -> None:
     ids, offsets = _pack([np.asarray(one.ids, np.int32) for one in minilm.encoder.tokenize(sentences[:100])])
     found = []
     for instruction_set in native.available():
         kernels(instruction_set)
-        found.append(minilm.encoder.backbone.states(ids, offsets))
+        found.append(_engine(folder).states(ids, offsets))
     for one, other in itertools.combinations(found, 2):
         np.testing.assert_allclose(one, other, atol=1e-5, rtol=0)
 

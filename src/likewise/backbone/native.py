@@ -105,12 +105,11 @@ class NativeBackbone(Backbone):
         size = self._engine.n_bytes / 1e6
         return (
             f"{self._definition.model_type}, {self._definition.n_layers} layers of {self.dim}, {self._precision}, "
-            f"{size:.0f} MB packed, native engine on {native.instruction_set()}"
+            f"{size:.0f} MB packed, native engine on {self._engine.instruction_set}"
         )
 
     def _checked(self, ids: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """Ids as the engine reads them, which looks up words and positions without a check of its own."""
-        native.library()  # another instruction set may be asked for by now
         lengths = np.diff(offsets)
         if offsets[0] != 0 or offsets[-1] != len(ids) or lengths.min(initial=0) < 0:
             raise InputError(
