@@ -25,7 +25,7 @@ SURFACE = {
     "likewise.similarity": "NAMES RCMD Cosine Decomposition Dot Euclidean Manhattan Similarity Transport by_name",
     "likewise.encoder": (
         "WINDOW Coverage Cuts Dense Encoder Head Normalize SkipTokens Tokenized Tokenizer as_texts "
-        "check_on_truncate chunks packed progress_bar with_markers"
+        "check_on_truncate chunks packed progress_bar told_once with_markers"
     ),
     "likewise.backbone": "Backbone load_backbone read_config serving tokenizer_json",
     "likewise.explain": "Alignment Explanation Side Word WordTable explain_pair roll_up words_of",
@@ -44,7 +44,7 @@ SURFACE = {
     "likewise.model.cross_encoder": "ACTIVATIONS CrossEncoder Ranked",
     "likewise.model.onnx": "Difference Parity export",
     "likewise.data": (
-        "ALIGNMENT_KINDS CLASSIFICATION_TASKS ISTS_ROWS NLI_LABELS STS_SOURCES ArgumentPair Article "
+        "ALIGNMENT_KINDS CLASSIFICATION_TASKS FIELD_NAMES ISTS_ROWS NLI_LABELS STS_SOURCES ArgumentPair Article "
         "BinaryPair ChunkAlignment ChunkedPair ChunkedText DuplicateSet LabelledPair LabelledText "
         "RetrievalSet Rows ScoredPair Section TextTriplet drop_overlapping nli_triplets normalised number_at "
         "object_in read_arguments read_articles read_beir read_binary_pairs read_classification read_ists "

@@ -124,4 +124,4 @@ def warn(message: str, category: type[LikewiseWarning]) -> None:
 
 
 def _inside(module: str) -> bool:
-    return module.partition(".")[0] in ("likewise", "jaxtyping", "beartype")
+    return module.partition(".")[0] in ("likewise", "jaxtyping", "beartype", "contextlib")

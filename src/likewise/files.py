@@ -37,11 +37,11 @@ def atomic_file(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[A
     Raises:
         InputError: The folder is missing or cannot be written. The target is untouched then.
     """
-    target = Path(os.path.realpath(path))
+    given, target = Path(path), Path(os.path.realpath(path))
     text = "b" not in mode
     how = {"encoding": "utf-8" if text else None, "newline": "" if text else None}
-    if target.exists() and not target.is_file() and not target.is_dir():
-        with open(target, mode, **how) as stream:  # type: ignore[call-overload]
+    if given.exists() and not given.is_file() and not given.is_dir():  # a link to a pipe leads to no path
+        with open(given, mode, **how) as stream:  # type: ignore[call-overload]
             yield stream
         return
     try:

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kFewest = 32, kMost = 256, kMostConverted = 128;
 
 constexpr int kTeam = 4;              // threads at most that share the layers of a single task; measured with two
-constexpr int64_t kWorthATeam = 4e6;  // bytes of weights from which on starting threads takes less than it saves
+constexpr int64_t kWorthATeam = 2e6;  // bytes of weights from which on starting threads takes less than it saves
 
 const EncoderKernels& active_kernels() {
     const std::string name = active().name;

@@ -402,9 +402,9 @@ def test_threads_that_share_the_layers_of_one_text_give_its_bytes(
     precision: str, tmp_path: Path, kernels: Callable[[str], None], threads: Callable[[int], None]
 ) -> None:
     """A text alone, in a model large enough that threads are worth starting for it."""
-    sizes = {"hidden_size": 384, "num_attention_heads": 6, "intermediate_size": 1552, "num_hidden_layers": 3}
+    sizes = {"hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 1040, "num_hidden_layers": 3}
     folder = _made(tmp_path, max_position_embeddings=64, **sizes)
-    texts = _texts(_engine(folder), [1, 7, 17, 40])
+    texts = _texts(_engine(folder), [1, 17, 40])
     for instruction_set in native.available():
         kernels(instruction_set)
         backbone = _engine(folder, precision)

@@ -93,10 +93,10 @@ def test_a_stream_that_is_closed_is_one_line(mean_folder, words, message):
 
 def test_score_replaces_nothing_that_came_in(run):
     rows = [{"a": "a man", "b": "a plane"}, {"a": "a man", "b": "a plane", "score": 4.2}]
-    source = "\n".join(map(json.dumps, rows))
+    source = "\n\n\n".join(map(json.dumps, rows))
     done = run("score", "--input", "-", input=source)
     assert done.exit_code == 2
-    assert 'pair 2 has "score" already' in done.stderr
+    assert 'line 4 has "score" already' in done.stderr
     assert "--into" in done.stderr
     assert len(done.stdout.splitlines()) == 1
     done = run("score", "--input", "-", "--into", "ours", input=source)
@@ -104,7 +104,32 @@ def test_score_replaces_nothing_that_came_in(run):
         {"a", "b", "ours"},
         {"a", "b", "score", "ours"},
     ]
-    assert run("score", "--input", "-", "--into", "a", input=source).exit_code == 2
+
+
+@pytest.mark.parametrize(("key", "message"), [("a", 'the texts have the key "a"'), ("", "the key is empty")])
+@pytest.mark.parametrize("words", [["a man", "a plane"], ["--input", "-"]])
+def test_a_score_needs_a_key_of_its_own(run, words, key, message):
+    done = run("score", *words, "--into", key, input='{"a": "a man", "b": "a plane"}\n')
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"--into: {message}" in done.stderr
+
+
+def test_score_gives_out_letter_for_letter_what_came_in(run):
+    lines = [
+        '{"n": 12345678901234567890123456789.5, "x": 0.10, "y": 1E5, "a": "caf\\u00e9", "b": "é"}',
+        '  { "a": "x" , "b": "y", "deep": {"z": [1.50]} }  ',
+    ]
+    done = run("score", "--input", "-", "--into", "ours", input="\n".join(lines))
+    assert done.exit_code == 0, done.stderr
+    for line, told in zip(lines, done.stdout.splitlines(), strict=True):
+        assert told.startswith(line.strip().removesuffix("}").rstrip() + ', "ours": ')
+        assert set(json.loads(told)) == {*json.loads(line), "ours"}
+
+
+def test_score_refuses_a_key_that_stands_twice(run):
+    done = run("score", "--input", "-", input='{"a": "plane", "b": "cat", "a": "dog"}\n')
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert 'line 1: the key "a" stands twice' in done.stderr
 
 
 @pytest.mark.parametrize("words", [["score"], ["score", "a"], ["explain", "a"], ["score", "a", "b", "--input", "-"]])

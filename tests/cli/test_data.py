@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -25,10 +26,27 @@ def test_list_names_licence_and_origin():
     assert rows[0]["downloads"][0]["checksum"] is None
 
 
+def test_list_prints_commands_that_run_as_they_stand(offered, tmp_path, monkeypatch):
+    """Pasted into a shell, each makes its folder where one stands."""
+    commands = re.findall(r"get it.*: likewise data (fetch .*)", run("list").stdout)
+    assert "fetch cad_nli --to ." in commands
+    assert "fetch sts12 --to . --unverified" in commands
+    monkeypatch.chdir(tmp_path)
+    offered(None)
+    (command,) = re.findall(r"get it.*: likewise data (fetch tiny.*)", run("list").stdout)
+    assert run(*command.split()).exit_code == 0
+    assert (tmp_path / "tiny" / "x.txt").exists()
+
+
 def test_check_passes_what_is_whole_and_what_is_not_there(shared):
     done = run("check", shared / "data", "xnli_en", "scifact", "--json")
     assert done.exit_code == 0, done.stdout
-    assert [json.loads(line)["state"] for line in done.stdout.splitlines()] == ["complete"] * 2
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(row["state"], row["unit"]) for row in told] == [
+        ("complete", "labelled pairs"),
+        ("complete", "judgements"),
+    ]
+    assert run("check", shared / "data", "scifact").stdout.split() == ["scifact", "complete", "1,258", "judgements"]
 
 
 def test_check_without_names_lets_absent_sets_pass_but_not_broken_ones(shared, tmp_path):
@@ -36,7 +54,7 @@ def test_check_without_names_lets_absent_sets_pass_but_not_broken_ones(shared, t
     (tmp_path / "SICK_train.txt").write_bytes((shared / "data" / "sick" / "SICK_train.txt").read_bytes())
     done = run("check", tmp_path)
     assert done.exit_code == 1
-    assert "sick                          incomplete      4,500 rows\n" in done.stdout
+    assert "sick                          incomplete      4,500 pairs\n" in done.stdout
     assert "    dev: no SICK_trial.txt of SICK" in done.stdout
     assert "sts12                         absent\n" in done.stdout
 

@@ -69,6 +69,15 @@ def test_what_is_missing_is_said_in_one_line(recipe_path, tmp_path, monkeypatch)
     assert "unknown key 'stages[0].training.batchsize'; did you mean 'batch_size'?" in done.stderr
 
 
+def test_scores_that_cannot_be_written_are_known_before_anything_is_trained(recipe_path, data, tmp_path):  # noqa: F811
+    words = ["train", recipe_path, "--data", data, "-o", tmp_path / "out", "--json"]
+    for target in (tmp_path / "absent" / "x.json", recipe_path):
+        done = call(*words, target)
+        assert done.exit_code == 2, done.output
+        assert str(target) in done.stderr
+        assert not (tmp_path / "out").exists()
+
+
 def test_neither_the_program_nor_its_other_verbs_import_torch(tmp_path):
     text = (
         "import sys; from likewise.cli import main; from click.testing import CliRunner\n"

@@ -63,8 +63,17 @@ def test_only_the_original_corpus_may_be_something_else_than_utf8(tmp_path):
         read_arguments(tmp_path / "ArgPairs_DP.csv")
 
 
+def test_a_folder_of_one_corpus_is_that_corpus(shared, tmp_path):
+    folder = shared / "data" / "ukp_aspect"
+    assert read_arguments(folder) == read_arguments(folder / "UKP_ASPECT.tsv")
+    (tmp_path / "BWS_corpus.csv").write_text("x")
+    (tmp_path / "ArgPairs_GM.csv").write_text("x")
+    with pytest.raises(DataError, match=r"holds several corpora \(AFS, BWS\); name the file of one"):
+        read_arguments(tmp_path)
+
+
 def test_what_is_not_there(tmp_path):
-    with pytest.raises(DataNotFoundError, match="no ArgPairs_"):
+    with pytest.raises(DataNotFoundError, match=r"none of ArgPairs_GC\.csv, .*, UKP_ASPECT\.tsv in"):
         read_arguments(tmp_path)
     with pytest.raises(DataNotFoundError, match=r"cannot read .*x\.csv"):
         read_arguments(tmp_path / "x.csv")

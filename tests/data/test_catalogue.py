@@ -26,6 +26,7 @@ def test_every_entry_says_what_where_and_under_which_terms(dataset):
     assert dataset.licence
     assert dataset.source
     assert dataset.parts
+    assert dataset.unit != "rows"
     for download in dataset.downloads:
         assert download.url.startswith(("https://", "http://ixa2.si.ehu.es/"))
         kind, _, digest = (download.checksum or f"md5:{'0' * 32}").partition(":")

@@ -34,3 +34,5 @@ def test_another_encoding_is_taken_when_named(tmp_path):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(DataNotFoundError, match=r"cannot read .*gone\.txt"):
         list(read_lines(tmp_path / "gone.txt"))
+    with pytest.raises(DataNotFoundError, match="it is a folder; name a file in it"):
+        list(read_lines(tmp_path))

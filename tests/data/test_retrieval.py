@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from likewise.data import RetrievalSet, read_beir
-from likewise.errors import DataError, DataNotFoundError
+from likewise.errors import DataError, DataNotFoundError, DataWarning
 
 
 @pytest.mark.parametrize(("split", "n_queries", "n_judged"), [("test", 300, 339), ("train", 809, 919)])
@@ -49,7 +49,11 @@ def test_titles_and_queries_without_a_relevant_document(tmp_path):
         ("qrels", QRELS + "q3\td1\t\n", r"test\.tsv, line 5: the score '' is not a number"),
         ("qrels", QRELS + "q3\td1\t-1\n", r"test\.tsv, line 5: the score -1.0 is outside"),
         ("qrels", QRELS + "q3\td1\t0.5\n", r"test\.tsv, line 5: the degree '0.5' is not a whole number"),
-        ("qrels", QRELS + "q3\td1\tinf\n", r"test\.tsv, line 5: the degree 'inf' is not a whole number"),
+        ("qrels", QRELS + "q3\td1\tinf\n", r"test\.tsv, line 5: the score 'inf' is not a number"),
+        ("qrels", QRELS + "q3\td1\t1_0\n", r"test\.tsv, line 5: the score '1_0' is not a number"),
+        ("qrels", "q1\td1\t1.0\nq1\td2\t1.0\n", r"test\.tsv, line 1 is a judgement; the format has a header"),
+        ("qrels", "query-id\tcorpus-id\tscore\n", r"test\.tsv calls no document relevant"),
+        ("qrels", QRELS.replace("\t2\n", "\t0\n"), r"test\.tsv calls no document relevant to a query; is it empty"),
     ],
 )
 def test_what_is_broken(tmp_path, part, text, message):
@@ -57,8 +61,35 @@ def test_what_is_broken(tmp_path, part, text, message):
         read_beir(write(tmp_path, **{part: text}))
 
 
+def test_judgements_of_0_bytes(tmp_path):
+    (write(tmp_path) / "qrels" / "test.tsv").write_bytes(b"")
+    with pytest.raises(DataError, match=r"test\.tsv calls no document relevant to a query; is it empty or cut\?"):
+        read_beir(tmp_path)
+
+
 def test_a_set_that_was_published_with_other_counts_and_one_that_is_not_there(tmp_path):
     with pytest.raises(DataError, match="2 rows of corpus, 5183 expected"):
         read_beir(write(tmp_path / "scifact"))
-    with pytest.raises(DataNotFoundError, match=r"no dev\.tsv"):
+    with pytest.raises(DataNotFoundError, match=r"no dev\.tsv among .*; the splits that are there: test$"):
         read_beir(tmp_path / "scifact", "dev")
+    with pytest.raises(DataNotFoundError, match=r"no dev\.tsv of the dev split in"):
+        read_beir(tmp_path / "absent", "dev")
+
+
+def test_judgements_on_what_was_left_out_are_dropped_when_asked_and_counted(tmp_path):
+    qrels = "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td9\t1\nq2\td9\t1\nq9\td1\t1\nq3\td2\t1\n"
+    folder = write(tmp_path / "scifact", qrels=qrels)  # the counts of the whole set are not asked for either
+    with pytest.raises(DataError, match=r"line 3: the id 'd9' is not in the corpus; .*missing=\"drop\""):
+        read_beir(folder)
+    with pytest.warns(DataWarning, match=r"3 of 5 judgements .* dropped, and with them 2 queries") as warned:
+        found = read_beir(folder, missing="drop")
+    assert len(warned) == 1
+    assert found.relevant == {"q1": {"d1": 2}, "q3": {"d2": 1}}
+    assert found.queries == {"q1": "a", "q3": "c"}
+    with pytest.raises(DataError, match="unknown way with missing ids 'ignore'; known are raise, drop"):
+        read_beir(folder, missing="ignore")
+
+
+@pytest.mark.filterwarnings("error")
+def test_nothing_is_said_where_nothing_is_dropped(tmp_path):
+    assert read_beir(write(tmp_path), missing="drop") == read_beir(tmp_path)

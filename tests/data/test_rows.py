@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from likewise.data import Rows
-from likewise.data.rows import columns_named, csv_rows, expect
-from likewise.errors import DataError
+from likewise.data.rows import columns_named, csv_rows, decimal, expect, find
+from likewise.errors import DataError, DataNotFoundError
 
 
 def test_rows_are_a_list_that_counts_what_is_not_in_it():
@@ -34,3 +34,21 @@ def test_columns_are_found_by_name_the_preferred_one_first(tmp_path):
     assert columns_named(["Label", "x", "GOLD_label"], {"y": ("gold_label", "label")}, tmp_path) == {"y": 2}
     with pytest.raises(DataError, match="line 1: no column 'z' among 'Label'"):
         columns_named(["Label"], {"z": ("z",)}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("3", 3.0), (" -0.25\t", -0.25), ("+1e-3", 0.001), (".5", 0.5), ("5.", 5.0), ("1E2", 100.0)]
+)
+def test_numbers_in_plain_digits(text, value):
+    assert decimal(text) == value
+
+
+@pytest.mark.parametrize("text", ["", ".", "0_4", "٣", "nan", "inf", "1e999", "0x1p3", "1,5", "1 2", "1\n"])
+def test_what_only_python_calls_a_number_is_none(text):
+    assert decimal(text) is None
+
+
+def test_a_file_in_place_of_a_folder_is_said_to_be_one(tmp_path):
+    (tmp_path / "x.csv").write_text("")
+    with pytest.raises(DataNotFoundError, match=r"x\.csv is a file; name the folder of X that holds it"):
+        find(tmp_path / "x.csv", ["x.csv"], "X")

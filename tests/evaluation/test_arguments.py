@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -49,6 +51,10 @@ def test_a_scorer_that_knows_the_gold_is_perfect_and_a_constant_one_has_no_value
     assert all(one.value == pytest.approx(100) for one in measures)
     assert measures[-1].n == len(PAIRS)
 
+    renamed = [replace(pair, topic="all") if pair.topic == "x" else pair for pair in PAIRS]
+    measures = cross_validate(knows, renamed, cross_topic(renamed), task="AFS", model="oracle")
+    assert [one.subset for one in measures] == ["all (source)", "y", "z", "all"] * 2
+
     constant = cross_validate(lambda train: lambda test: np.ones(len(test)), PAIRS, folds(PAIRS), task="A", model="m")
     assert constant[-1].value is None
     assert constant[-1].reason == "fold 1: all scores are equal"
@@ -72,6 +78,12 @@ def test_frozen_models_by_topic(embedder):
     assert [one.subset for one in measures if one.metric == "pearson"] == ["x", "y", "z", "all", "mean"]
     by_subset = {one.subset: one.value for one in measures if one.metric == "spearman"}
     assert by_subset["mean"] == pytest.approx(np.mean([by_subset[topic] for topic in "xyz"]))
+    named = {"x": "all", "y": "mean", "z": "z"}
+    renamed = [replace(pair, topic=named[pair.topic]) for pair in PAIRS]
+    measures = evaluate_arguments(embedder(vectors), renamed, n_resamples=0)
+    again = {one.subset: one.value for one in measures if one.metric == "spearman"}
+    assert list(again) == ["all (source)", "mean (source)", "z", "all", "mean"]
+    assert list(again.values()) == list(by_subset.values())
     empty = evaluate_arguments(embedder({}), [], n_resamples=0)
     assert all(one.value is None and one.reason for one in empty)
 

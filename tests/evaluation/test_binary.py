@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from likewise.data import BinaryPair, read_mrpc
-from likewise.errors import InputError
+from likewise.errors import InputError, InputTypeError
 from likewise.evaluation import evaluate_binary, score_binary
-from likewise.evaluation.binary import BinaryScores, operate
+from likewise.evaluation.binary import BinaryScores, _check_types, operate
+from likewise.evaluation.statistics import too_few
 
 VECTORS = {
     text: (math.cos(math.radians(angle)), math.sin(math.radians(angle)))
@@ -91,9 +93,69 @@ def test_thresholds_from_elsewhere_are_used_as_they_are(embedder):
 
 
 def test_intervals_enclose_their_values(embedder):
-    for one in evaluate_binary(embedder(VECTORS), SOME, ["cosine", "euclidean"], n_resamples=200):
+    for one in evaluate_binary(embedder(VECTORS), 2 * SOME, ["cosine", "euclidean"], n_resamples=200):
         if not one.metric.endswith("threshold"):
             assert one.low <= one.value <= one.high
+
+
+def test_intervals_do_not_call_few_pairs_or_perfect_ones_sure():
+    few = {one.metric: one for one in system([0.9, 0.1, 0.2], [True, False, False]).measures()}
+    assert few["best_accuracy"].value == few["ap"].value == 100
+    assert few["best_accuracy"].low == pytest.approx(43.85, abs=0.01)  # Wilson: 3 of 3
+    assert few["best_accuracy"].high == 100
+    assert few["ap"].low is None
+    assert few["ap"].reason == too_few(3)
+    right = {one.metric: one for one in system(np.linspace(1, 0, 40), [True] * 20 + [False] * 20).measures()}
+    assert right["best_f1"].value == 100
+    assert right["best_f1"].low is None
+    assert "all resamples give the same value" in right["best_f1"].reason
+    none = system(np.linspace(1, 0, 40), [True] * 20 + [False] * 20, n_resamples=0).measures()
+    assert {one.low for one in none} == {one.reason for one in none} == {None}
+
+
+def test_few_pairs_have_no_test_by_resampling():
+    same = [True, False, False]
+    found = system([0.1, 0.9, 0.2], same).compare(system([0.9, 0.1, 0.2], same))
+    ap = next(one for one in found if one.metric == "ap")
+    assert (ap.low, ap.p_value) == (None, None)
+    assert ap.reason == too_few(3)
+
+
+def test_pairs_without_a_same_one_give_no_threshold_for_f1(embedder):
+    chosen = pairs(("ad", False), ("ae", False))
+    first, second = score_binary(embedder(VECTORS), 2 * SOME, ["cosine", "euclidean"], choose_on=chosen)
+    found = {one.metric: one for one in first.measures()}
+    assert found["f1"].value is None
+    assert "no pair on which thresholds were chosen is the same" in found["f1"].reason
+    assert found["accuracy"].value is not None
+    assert found["best_f1"].value > 50
+    assert list(found)[:4] == ["accuracy", "best_accuracy", "f1", "best_f1"]
+    difference = next(one for one in second.compare(first) if one.metric == "f1")
+    assert difference.difference is None
+    assert "thresholds were chosen" in difference.reason
+
+
+def test_the_worst_are_farthest_on_the_wrong_side_of_the_threshold(embedder):
+    one = system([0.9, 0.2, 0.8, 0.6, 0.1, 0.45], [True, True, False, False, False, True])
+    cut = values(one.measures())["accuracy_threshold"]
+    chosen = operate(np.array([0.7, 0.3]), np.array([True, False]))  # cut at 0.5
+    one = replace(one, chosen=chosen)
+    assert cut != 0.5
+    found = one.worst(9)
+    assert [pair.score for pair in found] == pytest.approx([0.2, 0.8, 0.6, 0.45][:2] + [0.6, 0.45], abs=1e-6)
+    assert found[0].verdict == "called different, is the same: 0.3000 below the threshold"
+    assert found[1].verdict == "called the same, is different: 0.3000 above the threshold"
+    assert (found[0].task, found[0].model, found[0].similarity) == ("t", "m", "cosine")
+    assert len(one.worst(1)) == 1
+    assert system([0.9, 0.1], [True, False]).worst() == []  # nothing is wrong
+    assert system([np.nan, 0.1], [True, False]).worst() == []
+    with pytest.raises(InputError, match="-1 worst pairs"):
+        one.worst(-1)
+
+
+def test_what_is_no_pair_is_named():
+    with pytest.raises(InputTypeError, match="pair 1 is of type dict, not a BinaryPair"):
+        _check_types([SOME[0], {"a": "a", "b": "b", "same": True}])
 
 
 def test_a_resampled_ap_is_that_of_the_resample():

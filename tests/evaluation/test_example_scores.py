@@ -32,6 +32,39 @@ def test_means_have_intervals_around_them():
     assert (none.low, none.high) == (None, None)
 
 
+@pytest.mark.parametrize("top", [1.0, 100.0])
+def test_where_all_is_right_the_interval_has_a_width(top):
+    right = np.full(N, top)
+    (one,) = replace(system(accuracy=right), top=top).measures()
+    assert (one.value, one.low, one.high) == (top, pytest.approx(top * 0.912, abs=1e-3 * top), top)
+    (none,) = replace(system(accuracy=0 * right), top=top).measures()
+    assert (none.value, none.low, none.high) == (0, 0, pytest.approx(top * 0.088, abs=1e-3 * top))
+
+
+def test_equal_values_have_no_interval_without_width():
+    (one,) = system(map=np.full(N, 50.1)).measures()
+    assert (one.value, one.low) == (pytest.approx(50.1), None)
+    assert "all resamples give the same value" in one.reason
+
+
+@pytest.mark.parametrize("n", [1, 6, 9, 10])
+def test_few_examples_have_no_interval_and_no_p_value_and_say_why(n):
+    names, values = [f"q{i}" for i in range(n)], np.full(n, 50.0)
+    first = ExampleScores("t", "m", "cosine", names, {"map": 0 * values, "accuracy": 0 * values})
+    second = ExampleScores("t", "m", "rcmd", names, {"map": values + np.arange(n), "accuracy": 2 * values})
+    by_metric = {one.metric: one for one in second.measures()}
+    differences = {one.metric: one for one in second.compare(first)}
+    few = n < 10
+    for one in (by_metric["map"], differences["map"]):
+        assert (one.low is None, one.high is None, one.reason is not None) == (few, few, few)
+        assert not few or f"n = {n}" in one.reason
+    assert (differences["map"].p_value is None) == few
+    assert few or differences["map"].p_value >= 2 * 0.5**n
+    assert by_metric["accuracy"].high == 100  # Wilson's interval and McNemar's test are exact enough for any number
+    assert 20 < by_metric["accuracy"].low < 75
+    assert differences["accuracy"].p_value == pytest.approx(min(1, 2 * 0.5**n))
+
+
 def test_a_difference_that_is_everywhere_is_sure_and_none_is_not():
     low = RNG.random(N)
     (sure,) = system("b", map=low + 0.1).compare(system("a", map=low))

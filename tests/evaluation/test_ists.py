@@ -6,10 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from likewise import Model
 from likewise.data import ChunkAlignment, ChunkedPair, ChunkedText, read_wa, write_wa
 from likewise.errors import InputError
 from likewise.evaluation.ists import ChunkTable, align_ists, chunk_tables, evaluate_ists
 from likewise.evaluation.ists_f1 import alignment_f1, strong_alignments
+from likewise.evaluation.worst import explain_worst
 
 
 def text(*chunks):
@@ -91,6 +93,15 @@ def test_the_worst_sentences_say_what_people_and_the_system_aligned(tiny):
     assert first.score == pytest.approx(tiny.explain(first.a, first.b, similarity="rcmd").score, abs=1e-6)
 
 
+def test_an_explanation_has_no_prompt_either(sentence_folder):
+    model = Model.load(sentence_folder(prompts={"query": "query: "}, default_prompt_name="query"))
+    (system,) = align_ists(model, [PAIR], ["rcmd"])
+    (pair,) = explain_worst(model, system.worst(), "rcmd")
+    assert pair.explanation.score == pytest.approx(pair.score, abs=1e-6)
+    with_prompt = model.explain(pair.a, pair.b, similarity="rcmd").score
+    assert abs(with_prompt - pair.score) > 1e-4
+
+
 def test_measures_and_their_reasons(tiny):
     named = {one.metric: one for one in evaluate_ists(tiny, [PAIR], ["rcmd"])}
     assert named["lawful_gain"].value == named["alignment_f1_lawful"].value - named["alignment_f1"].value
@@ -107,6 +118,15 @@ def test_two_systems_are_compared_in_pairs(tiny):
     compared = second.compare(first)
     assert compared.difference == second.measures()[0].value - first.measures()[0].value
     assert second.compare(second).difference == 0
+    few = [replace(PAIR, id=i) for i in range(9)]
+    many = [*few, replace(PAIR, id=9)]
+    for pairs, unsure, why in ((few, True, "n = 9"), (many, False, "the same value")):
+        first, second = align_ists(tiny, pairs, ["cosine", "rcmd"])
+        compared = second.compare(first)
+        assert (compared.low is None, compared.p_value is None, compared.reason is not None) == (unsure,) * 3
+        for one in second.measures():  # ten times the same pair say no more than one
+            assert one.low is None
+            assert why in one.reason
     (other,) = align_ists(tiny, [], ["rcmd"])
     with pytest.raises(InputError, match="same sentence pairs"):
         second.compare(other)

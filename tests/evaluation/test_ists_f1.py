@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 
 from likewise.data import ChunkAlignment, ChunkedPair, ChunkedText, read_wa
@@ -82,4 +81,6 @@ def test_resamples_are_those_of_the_sums():
     assert abs(draws.mean() - alignment_f1(gold, system).alignment) < 0.03
     assert 0.03 < draws.std() < 0.15
     assert (resampled_f1(alignment_sums(gold, system), resamples=200) == draws).all()
-    assert np.isnan(resampled_f1(alignment_sums([], []), resamples=3)).all()
+    assert len(resampled_f1(alignment_sums([], []), resamples=3)) == 0
+    assert len(resampled_f1(alignment_sums(gold[:9], system[:9]), resamples=3)) == 0
+    assert len(resampled_f1(alignment_sums(gold[:10], system[:10]), resamples=3)) == 3

@@ -3,10 +3,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likewise.data import DuplicateSet, read_qqp
+from likewise.data import BinaryPair, DuplicateSet, read_qqp
 from likewise.errors import InputError
 from likewise.evaluation import mining
-from likewise.evaluation.mining import closed, evaluate_mining, mine_pairs, score_mining
+from likewise.evaluation.mining import (
+    closed,
+    duplicates_among,
+    evaluate_mining,
+    first_texts,
+    mine_pairs,
+    score_mining,
+)
 from likewise.similarity import by_name
 from likewise.types import Embeddings
 
@@ -57,9 +64,22 @@ def test_nothing_is_won_by_a_constant_model(embedder):
     constant = {key: [1.0, 0.0] for key in VECTORS}
     cut = measured(embedder, {(0, 1)}, constant, max_pairs=3)
     assert (cut["f1"].value, cut["average_precision"].value) == (0, 0)
-    assert cut["threshold"].reason == "no pair stands out from the others"
+    assert cut["threshold"].reason == "the best scores are all equal, and more pairs have them than are kept"
     whole = measured(embedder, {(0, 1)}, constant)
     assert whole["precision"].value == pytest.approx(100 / 15)
+
+
+@pytest.mark.parametrize("k", [1, 2, 14, 15, 16])
+def test_no_more_pairs_are_kept_than_asked_for_and_none_is_lost_without_a_tie(embedder, k):
+    data = DuplicateSet(tuple(VECTORS), frozenset({(0, 1)}))
+    (found,) = score_mining(embedder(VECTORS), data, max_pairs=k)
+    assert len(found.scores) == min(k, 15)
+    assert found.measures()[1].value > 0
+    twins = {**VECTORS, "c too": VECTORS["c"], "d too": VECTORS["d"]}  # two pairs of score 1, and two by two of others
+    (found,) = score_mining(embedder(twins), DuplicateSet(tuple(twins), data.pairs), max_pairs=k)
+    assert len(found.scores) == {1: 0, 2: 2, 14: 14, 15: 14, 16: 16}[k]
+    with pytest.raises(InputError, match="max_pairs is 0"):
+        score_mining(embedder(VECTORS), data, max_pairs=0)
 
 
 def test_empty_sets_and_nan(embedder):
@@ -76,6 +96,18 @@ def test_what_follows_from_the_gold_counts(embedder):
     assert closed(set(), 3) == set()
     pairs = {(0, 1), (1, 2)}
     assert measured(embedder, pairs)["recall"].value != measured(embedder, pairs, closure=False)["recall"].value
+
+
+def test_what_follows_by_a_text_left_out_still_counts():
+    data = DuplicateSet(tuple("abcd"), frozenset({(0, 3), (1, 3)}))
+    assert first_texts(data, 3) == DuplicateSet(tuple("abc"), frozenset({(0, 1)}))
+    assert first_texts(data, 3, closure=False).pairs == frozenset()
+
+
+def test_ones_own_pairs_are_all_texts_and_what_is_the_same():
+    pairs = [BinaryPair("b", "a", False), BinaryPair("c", "b", True), BinaryPair("c", "c", True)]
+    assert duplicates_among(pairs) == DuplicateSet(("b", "a", "c"), frozenset({(0, 2)}))
+    assert duplicates_among([]) == DuplicateSet((), frozenset())
 
 
 def test_the_worst_pairs_are_the_most_alike_that_the_gold_does_not_have(embedder):

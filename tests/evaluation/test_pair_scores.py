@@ -34,6 +34,14 @@ def test_a_text_with_itself_scores_exactly_one(tiny):
         assert set(scores) == {1.0}
 
 
+def test_rounding_keeps_six_digits_of_any_table():
+    scores = np.array([[1.0, 1.0000002], [-0.12345678, 3e-9]], np.float32)
+    found = pair_scores.rounded(scores)
+    assert found[0, 0] == found[0, 1]
+    assert found.dtype == np.float32
+    assert np.allclose(found, scores, rtol=1e-6, atol=0)
+
+
 def test_no_pair_gives_no_score(tiny):
     assert [len(scores) for scores in score_pairs(tiny, [], ["cosine", "rcmd"])] == [0, 0]
 

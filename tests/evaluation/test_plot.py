@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -32,6 +33,14 @@ def test_each_value_is_a_dot_between_the_ends_of_its_interval():
 @pytest.mark.parametrize("value", [0.0, 1e-9, -3.5, 100.0])
 def test_equal_values_can_be_drawn(value):
     assert ElementTree.fromstring(drawn([row(value=value), row("n", value=value)])) is not None
+
+
+@pytest.mark.parametrize(("value", "scale"), [(100.0, 100.0), (99.99, 100.0), (0.0, 1.0), (1.0, 1.0)])
+def test_an_axis_ends_where_its_values_can_end(value, scale):
+    marks = [float(found) for found in re.findall(r'text-anchor="middle">([^<]+)<', drawn([row(value=value)]))]
+    assert len(marks) > 2
+    assert len(set(marks)) == len(marks)
+    assert 0 <= min(marks) <= value <= max(marks) <= scale
 
 
 def test_of_several_metrics_those_with_intervals_are_drawn():

@@ -6,6 +6,7 @@ import pytest
 from likewise.evaluation.ranking import (
     Late,
     average_precision,
+    first_late,
     late_first,
     ndcg,
     ranks_of,
@@ -61,13 +62,21 @@ def test_average_precision_and_ndcg_are_those_of_scikit_learn():
         assert ndcg(found, degrees, 10, degrees) == pytest.approx(ndcg_score(gold[None], scores[None], k=10))
 
 
-def test_the_latest_answers_come_first_and_first_places_are_not_listed():
+def test_the_first_late_document_is_the_first_below_one_that_is_not_relevant():
+    assert first_late(np.array([1, 2, 3])) is None
+    assert first_late(np.array([5, 1, 3])) == 2
+    assert first_late(np.array([2])) == 0
+    assert first_late(np.zeros(0, int)) is None
+
+
+def test_the_lowest_precision_comes_first():
     queries = [
-        Late("fine", "x", 1, 0.9, "y", 0.1),
-        Late("late", "x", 3, 0.5, "y", 0.6),
-        Late("later", "x", 9, 0.2, "y", 0.9),
-        Late("as late, and surer", "x", 3, 0.5, "y", 0.8),
+        Late("high", "x", 4, 0.9, 0.5, "y", 0.6),
+        Late("low", "x", 9, 0.1, 0.2, "y", 0.9, "dot", ", too far down"),
+        Late("as high, and surer", "x", 3, 0.9, 0.5, "y", 0.8),
     ]
     found = late_first(("t", "m", "cosine"), queries)
-    assert [pair[0].a for pair in found] == ["later", "as late, and surer", "late"]
-    assert [(one.b, one.score) for one in found[0]] == [("x", 0.2), ("y", 0.9)]
+    assert [pair[0].a for pair in found] == ["low", "as high, and surer", "high"]
+    assert [(one.b, one.score, one.compared_by) for one in found[0]] == [("x", 0.2, "dot"), ("y", 0.9, "dot")]
+    assert found[0][0].verdict == "relevant, found at rank 9, too far down"
+    assert len(late_first(("t", "m", "cosine"), queries * 50)) == 150

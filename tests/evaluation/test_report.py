@@ -3,12 +3,14 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from likewise.evaluation.measures import Measure
+from likewise.evaluation.provenance import measured, measured_model
 from likewise.evaluation.report import to_page
 from likewise.evaluation.statistics import Comparison
 from likewise.evaluation.tables import Results
@@ -62,7 +64,8 @@ def results(tiny):
         Comparison("STS12", "all", "spearman", "a", "constant", None, 10, reason="all scores are equal"),
     ]
     slices = [Measure("STS12", "negation: in one", "a", "rcmd", "spearman", 55.0, 4)]
-    return Results(f"STS {EVIL}", rows, differences, slices, worst)
+    how = measured(f"likewise evaluate {EVIL}", [measured_model(tiny)], ["rcmd"], 1000)
+    return Results(f"STS {EVIL}", rows, differences, slices, worst, ["a note of its own"], how)
 
 
 def parsed(page):
@@ -96,6 +99,7 @@ def test_everything_found_is_in_it(results):
     assert "78.00 to 82.00" in page
     assert "+0.50 to +1.50" in page
     assert "all scores are equal" in page
+    assert "a note of its own" in page
     assert "negation: in one" in page
     assert "found too unlike" in page
     assert page.count('class="likewise"') == 1  # the heat map of the pair that has an explanation
@@ -107,10 +111,61 @@ def test_parts_that_are_empty_are_left_out():
     parsed(page)
     assert "Nothing was measured" in page
     assert "Differences" not in page
+    assert "How this was measured" not in page
+    assert "Worst errors" not in page
+
+
+def test_a_page_of_one_task_says_each_number_and_each_reason_once():
     bare = to_page(Results("t", [Measure("t", "all", "m", "", "accuracy", None, 0, reason="there is no pair")]))
     parsed(bare)
-    assert "why none" in bare
-    assert "there is no pair" in bare
+    assert "Every number" not in bare
+    assert '<p class="soft">– m, accuracy: there is no pair</p>' in bare
+    assert "Bold green" not in bare
+    two = [Measure("t", subset, "m", "", "accuracy", 50.0, 9) for subset in ("all", "part")]
+    assert "Every number" in to_page(Results("t", two))
+
+
+def test_nothing_wrong_is_said_where_it_was_asked_for():
+    row = Measure("t", "all", "org/m", "rcmd", "ap", 100.0, 9)
+    assert "None: no example counts as wrong" in to_page(Results("t", [row], worst=[]))
+    wrong = WorstPair("t", "n", "rcmd", "a", "b", 0.1, "called the same")
+    page = to_page(Results("t", [row], worst=[wrong]))
+    assert "<h3>t, org/m, rcmd</h3><p>None.</p>" in page
+    assert "no sum over pairs of words" in page
+    left = to_page(Results("t", [row], worst=[replace(wrong, unexplained="it was scaled")]))
+    assert "This score is not explained" in left
+    assert "Percentiles" not in page  # of which no verdict speaks
+
+
+def test_how_it_was_measured_is_in_it(results, tiny):
+    page = to_page(results)
+    assert "How this was measured" in page
+    assert all(digest in page for digest in results.how.models[0].weights.values())
+    assert "1,000, seed 0" in page
+
+
+def test_a_name_is_whole_and_a_minus_is_a_minus():
+    rows = [Measure("t", "all", f"org/{name}", "rcmd", "pearson", -5.0, 9, -6.0, -4.5) for name in "ab"]
+    tests = [
+        Comparison("t", "all", "pearson", "org/a rcmd", "org/b rcmd", -1.0, 9, -2.0, -0.5, 0.01),
+        Comparison("t", "all", "pearson", "org/a rcmd", "org/c rcmd", 0.0, 9, 0.0, 0.0, 1.0),
+        Comparison("t", "all", "pearson", "org/a rcmd", "org/d rcmd", 1.0, 9, reason="no interval of 9 examples"),
+    ]
+    page = to_page(Results("t", rows, tests))
+    assert page.count('class="text">org/a<') == 1
+    assert "−6.00 to −4.50" in page
+    assert "−2.00 to −0.50" in page
+    assert not re.search(r">[^<]*(?<!\w)-\d[^<]*</(td|small)>", page)
+    assert "identical" in page
+    assert "no interval of 9 examples" in page
+
+
+def test_no_control_character_is_in_it():
+    wrong = WorstPair("t", "m", "rcmd", "NUL \x00", "half \ud800", 0.1, "called the same")
+    page = to_page(Results("t", [Measure("t", "all", "m", "rcmd", "ap", 50.0, 9)], worst=[wrong]))
+    assert "NUL �" in page
+    assert "half �" in page
+    assert page.encode("utf-8")
 
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -8,7 +8,19 @@ from scipy import stats
 
 from likewise.errors import InputError
 from likewise.evaluation.measures import Measure
-from likewise.evaluation.statistics import best, compare_resamples, interval_of, mcnemar, resample_counts, resampled
+from likewise.evaluation.statistics import (
+    LEAST,
+    best,
+    compare_resamples,
+    interval_of,
+    mcnemar,
+    no_correlation,
+    resample_counts,
+    resampled,
+    scaled,
+    too_few,
+    wilson,
+)
 
 
 def measure(value):
@@ -33,10 +45,10 @@ def test_a_resample_has_the_correlation_of_its_pairs(name, slow, tied):
 
 
 def test_a_resampled_mean_is_that_of_its_examples():
-    ones = np.array([1.0, 0.0, 0.0, 1.0, 1.0])
-    counts = np.concatenate(list(resample_counts(5, 30, 9)))
-    assert (counts.sum(1) == 5).all()
-    assert np.allclose(resampled("mean", ones, resamples=30, seed=9), counts @ ones / 5)
+    ones = np.array([1.0, 0.0, 0.0, 1.0, 1.0] * 3)
+    counts = np.concatenate(list(resample_counts(15, 30, 9)))
+    assert (counts.sum(1) == 15).all()
+    assert np.allclose(resampled("mean", ones, resamples=30, seed=9), counts @ ones / 15)
 
 
 def test_equal_seeds_give_equal_resamples(tied):
@@ -65,13 +77,50 @@ def test_a_thousand_resamples_of_five_thousand_pairs_take_seconds():
 
 
 def test_where_a_resample_has_no_value_it_is_left_out():
-    almost = np.array([0.0, 0.0, 0.0, 1.0])
-    values = resampled("spearman", almost, np.arange(4.0), resamples=200)
+    almost = np.array([0.0] * 9 + [1.0])
+    values = resampled("spearman", almost, np.arange(10.0), resamples=200)
     assert np.isnan(values).any()
     assert interval_of(values) is not None
     assert interval_of(np.full(10, np.nan)) is None
     assert interval_of(np.zeros(0)) is None
-    assert np.isnan(resampled("mean", np.zeros(0), resamples=3)).all()
+
+
+@pytest.mark.parametrize("n", [0, 1, LEAST - 1])
+def test_few_examples_are_not_resampled(n):
+    assert list(resample_counts(n, 20, 0)) == []
+    for statistic in ("spearman", "pearson", "mean"):
+        assert len(resampled(statistic, np.arange(float(n)), np.arange(float(n)), resamples=20)) == 0
+    assert f"n = {n}; {LEAST} are needed" in too_few(n)
+    assert len(resampled("mean", np.arange(float(LEAST)), resamples=20)) == 20
+    assert too_few(LEAST) is None
+
+
+def test_a_p_value_is_never_below_what_so_many_examples_allow():
+    lower, higher = np.zeros(100_000), np.ones(100_000)
+    sign = stats.binomtest(0, LEAST).pvalue
+    assert compare_resamples(lower, higher, n=LEAST)[1] == pytest.approx(sign)
+    assert compare_resamples(lower, higher, n=100)[1] == compare_resamples(lower, higher)[1] < sign
+    assert compare_resamples(lower[:1_000], higher[:1_000])[1] >= sign  # so that the usual 1,000 are never too sure
+
+
+@pytest.mark.parametrize(("n_right", "n"), [(0, 1), (1, 1), (3, 7), (40, 40), (0, 40), (17, 40)])
+def test_wilsons_interval_is_that_of_scipy(n_right, n):
+    expected = stats.binomtest(n_right, n).proportion_ci(method="wilson")
+    assert wilson(n_right, n) == pytest.approx((expected.low, expected.high))
+    with pytest.raises(InputError, match="cannot be right"):
+        wilson(n + 1, n)
+
+
+@pytest.mark.parametrize("factor", [1e300, 1e-300, 2.0**-1040])
+@pytest.mark.filterwarnings("error")
+def test_no_size_of_values_is_too_large_or_too_small(tied, factor):
+    scores, gold = tied
+    usual = resampled("pearson", scores, gold, resamples=20)
+    assert np.allclose(resampled("pearson", scores * 1e5, gold * factor, resamples=20), usual)
+    assert no_correlation(scores * factor, gold * factor) is None
+    assert no_correlation(np.array([-1.7e308, 1.7e308]), np.array([1.7e308, -1.7e308])) is None
+    assert np.abs(scaled(gold * factor)).max() <= 1
+    assert (scaled(np.zeros(2)) == 0).all()
 
 
 @pytest.mark.parametrize(

@@ -110,8 +110,11 @@ def test_a_model_that_gives_nan_is_refused(embedder):
 
 
 def test_two_systems_are_compared_on_the_same_resamples(embedder):
-    good, other = (score_sts(embedder(VECTORS), TASKS, [name], n_resamples=200)[0] for name in ("cosine", "dot"))
-    bad = score_sts(embedder({**VECTORS, "b": (-1.0, 0.1)}), TASKS, ["cosine"], n_resamples=200)[0]
+    every = pairs(*[(a + b, abs(ANGLES[a] - ANGLES[b])) for a in ANGLES for b in ANGLES if a < b])
+    every = [ScoredPair(one.a, one.b, 180 - one.gold) for one in every]
+    tasks = {"one": {"x": every, "y": every[::-1]}}
+    good, other = (score_sts(embedder(VECTORS), tasks, [name], n_resamples=200)[0] for name in ("cosine", "dot"))
+    bad = score_sts(embedder({**VECTORS, "b": (-1.0, 0.1)}), tasks, ["cosine"], n_resamples=200)[0]
     same = other.compare(good)
     assert {(one.first, one.second) for one in same} == {("cosine", "dot")}
     assert all(one.difference == pytest.approx(0, abs=1e-3) for one in same)
@@ -119,6 +122,62 @@ def test_two_systems_are_compared_on_the_same_resamples(embedder):
     assert worse.difference < 0
     assert worse.low <= worse.difference <= worse.high
     assert 0 < worse.p_value <= 1
+
+
+def test_few_pairs_have_no_interval_and_no_test_and_say_why(embedder):
+    first, second = score_sts(embedder(VECTORS), TASKS, ["cosine", "dot"])
+    measured = by_place(second.measures())
+    for one in (*second.measures(), *second.compare(first)):
+        assert (one.low, one.high) == (None, None)
+        assert "are needed" in one.reason
+    assert "n = 7" in measured["one", "all", "dot", "spearman"].reason
+    assert measured["one", "mean", "dot", "spearman"].reason.startswith("x: no interval")
+    assert all(one.p_value is None for one in second.compare(first))
+    (without,) = score_sts(embedder(VECTORS), TASKS, ["dot"], n_resamples=0)
+    assert {one.reason for one in without.measures()} == {None}
+    assert {one.reason for one in without.compare(without)} == {"no resamples were asked for"}
+
+
+@pytest.mark.parametrize(
+    "gold",
+    [
+        [1e300, -1e300, 3e299, 0.0],
+        [1.7e308, -1.7e308, 0.0, 1.0],
+        [2e-300, 1e-300, 3e-300, 5e-300],
+        [1e200, 2e200, 3e200, 1e199],
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_gold_of_any_size_has_its_correlation_and_interval(embedder, gold):
+    large, texts = max(map(abs, gold)), ("ab", "ac", "cd", "be")
+    found, usual = (
+        evaluate_sts(
+            embedder(VECTORS),
+            {"t": {"all": 3 * [ScoredPair(a, b, one) for one, (a, b) in zip(values, texts, strict=True)]}},
+            n_resamples=100,
+        )
+        for values in (gold, [value / large for value in gold])
+    )
+    for one, other in zip(found, usual, strict=True):
+        assert one.low is not None
+        assert (one.value, one.low, one.high) == pytest.approx((other.value, other.low, other.high))
+
+
+def test_names_of_sources_that_the_table_has_itself_lose_nothing(embedder):
+    names = ["all", "mean", "all (source)", "x"]
+    sources = dict(zip(names, [TASKS["one"]["x"], TASKS["one"]["y"], TASKS["two"]["all"][:3], TASKS["one"]["x"]]))  # noqa: B905
+    found = by_place(evaluate_sts(embedder(VECTORS), {"t": sources}, n_resamples=0))
+    marked = ["all (source)", "mean (source)", "all (source) (source)", "x"]
+    values = [found["t", name, "cosine", "pearson"].value for name in marked]
+    assert found["t", "mean", "cosine", "pearson"].value == pytest.approx(np.mean(values))
+    assert found["t", "all", "cosine", "pearson"].n == 13
+
+
+def test_a_task_without_sources_and_one_whose_name_is_no_unicode(embedder):
+    measures = evaluate_sts(embedder(VECTORS), {"t": {}}, ["cosine"])
+    assert [(one.value, one.n) for one in measures] == [(None, 0)] * 2
+    (one, _) = evaluate_sts(embedder(VECTORS), {"bad\udcff": {"all": TASKS["one"]["y"] * 3}}, ["cosine"])
+    assert one.low is not None
 
 
 def test_systems_on_other_pairs_are_not_compared(embedder):

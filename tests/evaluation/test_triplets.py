@@ -68,6 +68,17 @@ def test_two_systems_are_compared_by_mcnemar(embedder):
         score_triplets(embedder(VECTORS), some[:1])[0].compare(cosine)
 
 
+def test_all_that_are_wrong_can_be_listed(embedder):
+    (found,) = score_triplets(embedder(VECTORS), triplets(*[("a", "far", "near")] * 150, ("a", "near", "far")))
+    assert len(found.worst(1_000)) == 300
+
+
+def test_a_perfect_accuracy_has_an_interval_below_1(embedder):
+    (one,) = evaluate_triplets(embedder(VECTORS), triplets(*[("a", "near", "far")] * 30))
+    assert (one.value, one.high) == (1, 1)
+    assert 0.85 < one.low < 0.95
+
+
 def test_the_worst_triplets_come_with_both_pairs(embedder):
     some = triplets(("a", "near", "far"), ("a", "far", "near"), ("a", "mirror", "a"))
     (found,) = score_triplets(embedder(VECTORS), some)

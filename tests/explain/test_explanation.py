@@ -206,3 +206,11 @@ def test_joined_emoji_stay_joined_in_the_terminal(tiny):
     text = tiny.explain("👩\u200d🚀 👍🏽\u200d🚀 ❤\ufe0f\u200d🔥 x\u200dy \u200d", "\x07").to_text()
     assert "a  👩\u200d🚀 👍🏽\u200d🚀 ❤\ufe0f\u200d🔥 x\ufffdy \ufffd\n" in text
     assert "b  \ufffd\n" in text
+
+
+def test_a_prompt_takes_part_as_a_row_of_its_own(tiny):
+    plain, prompted = tiny.explain("A plane.", "the cat"), tiny.explain("A plane.", "the cat", prompt="find: ")
+    assert prompted.contributions.shape[0] > plain.contributions.shape[0]
+    vectors = tiny.encode(["A plane.", "the cat"], prompt="find: ").astype(np.float64)
+    cosine = vectors[0] @ vectors[1] / np.linalg.norm(vectors[0]) / np.linalg.norm(vectors[1])
+    assert prompted.score == pytest.approx(cosine, abs=1e-6)

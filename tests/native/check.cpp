@@ -126,7 +126,7 @@ void check_pairs(const Packed& a, const Packed& b) {
 // A small random encoder: the same bytes alone and in any batch, finite, ranges observed.
 void check_encoder(Precision precision) {
     // The float32 one is large enough that threads share the layers of a text alone.
-    const int64_t h = 48, f = precision == Precision::float32 ? 5200 : 80, words = 50, positions = 40;
+    const int64_t h = 48, f = precision == Precision::float32 ? 2640 : 80, words = 50, positions = 40;
     std::mt19937 random(7);
     std::normal_distribution<float> normal(0, 0.3f);
     const auto drawn = [&](int64_t n) {

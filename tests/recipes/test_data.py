@@ -46,7 +46,7 @@ def test_rows_that_overlap_with_evaluation_sets_go(shared):
 def test_arguments_have_gold_from_0_to_1(data, shared):
     own = read_argument_pairs(DataPart("arguments", ("mine/arguments.csv",)), data)
     assert max(pair.gold for pair in own) == 1
-    for name in ("bws_argument_similarity/BWS_corpus.csv", "ukp_aspect/UKP_ASPECT.tsv"):
+    for name in ("bws_argument_similarity/BWS_corpus.csv", "ukp_aspect/UKP_ASPECT.tsv", "ukp_aspect"):
         golds = [pair.gold for pair in read_argument_pairs(DataPart("arguments", (name,)), shared / "data")]
         assert 0 <= min(golds) < 0.1
         assert 0.9 < max(golds) <= 1

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from likewise import CrossEncoder, Model, inspect
 from likewise.errors import DataError, InputError
 from likewise.evaluation.measures import Measure
 from likewise.recipes import Outcome, plan, preview, read_outcome, read_recipe, run, scores, sized, table
+from likewise.recipes.outcomes import write_outcome
 from tests.recipes.conftest import RECIPE
 
 
@@ -109,6 +111,12 @@ def test_a_finished_run_is_told_from_one_whose_model_or_data_is_gone(finished, d
     triplets.write_text("\n".join(triplets.read_text().splitlines()[::-1]))
     with pytest.raises(InputError, match="has changed since"):
         run(dataclasses.replace(made, data=other), moved, resume=True)
+    weights = moved / "seed-4" / "model" / "model.safetensors"
+    whole = weights.read_bytes()
+    for damaged in (whole[:100], whole[:-1], b""):
+        weights.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"seed-4 has scores, but .*model\.safetensors is damaged.*; remove"):
+            run(made, moved, resume=True)
     (moved / "seed-3" / "model" / "model.safetensors").unlink()
     with pytest.raises(InputError, match="seed-3 has scores, but its model is gone; remove"):
         run(made, moved, resume=True)
@@ -130,9 +138,15 @@ def test_a_run_that_cannot_begin_claims_no_folder(finished, tmp_path):
     made, _, _, _ = finished
     part = dataclasses.replace(made.recipe.stages[0].data[0], paths=("misspelt.jsonl",))
     stage = dataclasses.replace(made.recipe.stages[0], data=(part,))
+    broken = dataclasses.replace(made, recipe=dataclasses.replace(made.recipe, stages=(stage,)))
     with pytest.raises(DataError):
-        run(dataclasses.replace(made, recipe=dataclasses.replace(made.recipe, stages=(stage,))), tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+        run(broken, tmp_path / "new" / "out")
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "mine").mkdir()
+    for target in (tmp_path / "mine", tmp_path / "mine" / "out"):  # a folder that was there before stays
+        with pytest.raises(DataError):
+            run(broken, target)
+        assert list((tmp_path / "mine").iterdir()) == []
 
 
 def test_an_interrupted_recipe_goes_on_and_ends_the_same(finished, tmp_path, monkeypatch):
@@ -283,8 +297,38 @@ def test_scores_over_seeds_and_what_is_missing():
     assert scores([]) == []
 
 
-def test_damaged_scores_are_named(tmp_path):
-    (tmp_path / "scores.json").write_text('{"seed": 1')
+@pytest.mark.parametrize(
+    ("place", "value", "reason"),
+    [
+        (("after", 0, "value"), "high", "'after[0].value' is 'high'"),
+        (("after", 0, "value"), math.nan, "NaN is no JSON number"),
+        (("after", 0, "colour"), "red", "unknown key 'after[0].colour'"),
+        (("before",), None, "'before' is None"),
+        (("data",), "abc", "'data' is 'abc'"),
+        (("n_steps",), None, "'n_steps' is None"),
+        (("seed",), True, "'seed' is True"),
+        (("train_s",), 10**400, "'train_s' is 1000"),
+    ],
+)
+def test_damaged_scores_are_named(tmp_path, place, value, reason):
+    measure = Measure("t", "all", "m", "cosine", "spearman", None, 5, reason="constant")
+    path = tmp_path / "scores.json"
+    outcome = Outcome(1, None, str(tmp_path / "model"), 1, 1.0, ("x",), "d", (measure,), (measure,))
+    write_outcome(outcome, path)
+    assert read_outcome(path) == outcome
+    stored = json.loads(path.read_text())
+    part = stored
+    for key in place[:-1]:
+        part = part[key]
+    part[place[-1]] = value
+    path.write_text(json.dumps(stored))
+    with pytest.raises(DataError, match=rf"{re.escape(reason)}.*; remove the folder to train it again"):
+        read_outcome(path)
+
+
+@pytest.mark.parametrize("text", ['{"seed": 1', "[" * 100_000, '{"seed": 1}', "[]", "\ud800"])
+def test_scores_that_are_none_are_named(tmp_path, text):
+    (tmp_path / "scores.json").write_bytes(text.encode("utf-8", "surrogatepass"))
     with pytest.raises(DataError, match="remove the folder to train it again"):
         read_outcome(tmp_path / "scores.json")
 

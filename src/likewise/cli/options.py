@@ -72,12 +72,14 @@ def model_options(verb: Callable[..., Any], *, multiple: bool = False) -> Callab
     return verb
 
 
-def similarity_option(*, explainable: bool = False, **more: Any) -> Callable[..., Any]:
-    """--similarity, with the names that the verb can use."""
+def similarity_option(
+    *, explainable: bool = False, default_is: str = "what the model says", **more: Any
+) -> Callable[..., Any]:
+    """--similarity, with the names that the verb can use; `default_is` stands in its help."""
     names = click.Choice(_EXPLAINABLE if explainable else _ALL)
-    return click.option(
-        "-s", "--similarity", type=names, help="How to compare.  [default: what the model says]", **more
-    )
+    repeated = ", may be repeated" if more.get("multiple") else ""
+    text = f"How to compare{repeated}.  [default: {default_is}]"
+    return click.option("-s", "--similarity", type=names, help=text, **more)
 
 
 def load(name: str | None, similarity: str | None = None, called: str | None = None, **options: Any) -> Model:

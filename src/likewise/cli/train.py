@@ -80,6 +80,8 @@ def train(
     if dry_run:
         _show(preview(planned), as_json)
         return
+    outputs = Outputs(as_json, csv=None, latex=None, html=None, details=False)
+    outputs.check({"RECIPE": recipe})  # before the hours, not after them
     first = is_first_process()
     if first:
         _say(f"recipe {planned.recipe.name}: {planned.recipe.source}")
@@ -93,7 +95,7 @@ def train(
         finish(
             table(outcomes),
             (),
-            Outputs(as_json, csv=None, latex=None, html=None, details=False),
+            outputs,
             title=_title(planned),
         )
 

@@ -26,7 +26,7 @@ from likewise.data.json_lines import number_at, object_in, read_objects, text_at
 from likewise.data.leaks import drop_overlapping, normalised, sentences
 from likewise.data.lines import read_lines
 from likewise.data.nli import nli_triplets, read_nli, read_nli_triplets
-from likewise.data.own import read_binary_pairs, read_scored_pairs, read_triplets
+from likewise.data.own import FIELD_NAMES, read_binary_pairs, read_scored_pairs, read_triplets
 from likewise.data.retrieval import read_beir
 from likewise.data.rows import Rows
 from likewise.data.sections import read_articles, read_section_triplets, section_triplets
@@ -37,6 +37,7 @@ from likewise.data.wa import read_wa, write_wa
 __all__ = [
     "ALIGNMENT_KINDS",
     "CLASSIFICATION_TASKS",
+    "FIELD_NAMES",
     "ISTS_ROWS",
     "NLI_LABELS",
     "STS_SOURCES",

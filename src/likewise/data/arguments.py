@@ -9,13 +9,19 @@ from pathlib import Path
 
 from likewise.data.examples import ArgumentPair
 from likewise.data.lines import read_lines
-from likewise.data.rows import Rows, columns_named, csv_rows, expect, number_in, tab_rows, text_of
+from likewise.data.rows import Rows, csv_rows, expect, number_in, records, tab_rows, text_of
 from likewise.errors import DataError, DataNotFoundError
 
-__all__ = ["read_arguments"]
+__all__ = ["argument_files", "read_arguments"]
 
 _ROWS = {"BWS_corpus": 3400, "UKP_ASPECT": 3595}
 _AFS_TOPICS = {"ArgPairs_GC": "gun control", "ArgPairs_GM": "gay marriage", "ArgPairs_DP": "death penalty"}
+_FILES = {
+    "AFS": tuple(f"{name}.csv" for name in _AFS_TOPICS),
+    "BWS": ("BWS_corpus.csv",),
+    "UKP aspect": ("UKP_ASPECT.tsv",),
+}
+"""Corpus → its files, in the order in which they are read."""
 _ASPECT = {"DTORCD": 0.0, "NS": 0.0, "SS": 1.0, "HS": 2.0}
 """Different topic or cannot decide, no, some, high similarity; the first two are one class in the paper, too."""
 
@@ -44,23 +50,19 @@ def read_arguments(path: str | os.PathLike[str]) -> Rows[ArgumentPair]:
       no similarity), 1 (some) and 2 (high).
 
     Args:
-        path: A file, or a folder with the files of AFS, which are read in the order given above.
+        path: A file, or a folder that holds one of the corpora under these names; the files of AFS are read in the
+            order given above.
 
     Raises:
-        DataError: A missing file or column, a broken row, an empty text, a gold value outside its range, or a count
-            other than the published one (BWS and UKP aspect).
+        DataError: A missing file or column, a folder that holds several corpora, a broken row, an empty text, a gold
+            value outside its range, or a count other than the published one (BWS and UKP aspect).
 
     Source:
         Misra et al. 2016 (AFS), Thakur et al. 2021 (BWS), Reimers et al. 2019 (UKP aspect).
     """
     path = Path(path)
     if path.is_dir():
-        paths = [path / f"{name}.csv" for name in _AFS_TOPICS if (path / f"{name}.csv").is_file()]
-        if not paths:
-            raise DataNotFoundError(
-                f"no ArgPairs_*.csv in {path}; name a folder that holds the AFS corpus, or one file"
-            )
-        return Rows(pair for each in paths for pair in read_arguments(each))
+        return Rows(pair for each in argument_files(path) for pair in read_arguments(each))
     header = next((line for _, line in read_lines(_bytes(path))), "").lower()
     if "\t" in header:
         pairs = _aspect(path)
@@ -71,21 +73,31 @@ def read_arguments(path: str | os.PathLike[str]) -> Rows[ArgumentPair]:
     return expect(Rows(pairs), _ROWS.get(path.stem), path, "pairs")
 
 
+def argument_files(path: Path) -> list[Path]:
+    """The files that `read_arguments` reads: `path`, or those of the one corpus in that folder.
+
+    Raises:
+        DataError: The folder holds no corpus, or several.
+    """
+    if not path.is_dir():
+        return [path]
+    found = {corpus: [path / name for name in names if (path / name).is_file()] for corpus, names in _FILES.items()}
+    held = [corpus for corpus, paths in found.items() if paths]
+    if not held:
+        names = ", ".join(name for names in _FILES.values() for name in names)
+        raise DataNotFoundError(f"none of {names} in {path}; name a folder that holds one of them, or a file")
+    if len(held) > 1:
+        raise DataError(f"{path} holds several corpora ({', '.join(held)}); name the file of one")
+    return found[held[0]]
+
+
 def _csv(
     path: Path, rows: Iterator[tuple[int, list[str]]], *, high: float, topic: str | None
 ) -> Iterator[ArgumentPair]:
-    header = next(rows, (1, [""]))[1]
     aliases = {"a": ("sentence_1",), "b": ("sentence_2",), "gold": ("regression_label",)}
-    places = columns_named(header, aliases if topic else {**aliases, "topic": ("topic",)}, path)
-    for number, row in rows:
-        if len(row) != len(header):
-            raise DataError(
-                f"{path}, line {number}: {len(row)} columns, {len(header)} expected as in the header; is a text with a "
-                "comma not quoted?"
-            )
-        a, b = (text_of(row[places[side]], path, number) for side in "ab")
-        gold = number_in(row[places["gold"]], 0.0, high, path, number)
-        yield ArgumentPair(topic or row[places["topic"]], a, b, gold)
+    for number, row in records(rows, aliases if topic else {**aliases, "topic": ("topic",)}, path):
+        a, b = (text_of(row[side], path, number) for side in "ab")
+        yield ArgumentPair(topic or row["topic"], a, b, number_in(row["gold"], 0.0, high, path, number))
 
 
 def _aspect(path: Path) -> Iterator[ArgumentPair]:

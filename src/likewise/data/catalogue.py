@@ -82,6 +82,7 @@ def _sts(year: str) -> DataSet:
         "http://ixa2.si.ehu.eus/stswiki",
         {"test": lambda folder: sum(map(len, read_sts(folder, year).values()))},
         (Download(f"http://ixa2.si.ehu.es/stswiki/images/{address}", address.rpartition("/")[2]),),
+        unit="scored pairs",
     )
 
 
@@ -106,6 +107,7 @@ _PAIRS = (
         "http://ixa2.si.ehu.eus/stswiki/index.php/STSbenchmark",
         _splits(read_stsb, "train", "dev", "test"),
         (Download("http://ixa2.si.ehu.es/stswiki/images/4/48/Stsbenchmark.tar.gz", "Stsbenchmark.tar.gz"),),
+        unit="pairs",
     ),
     DataSet(
         "sick",
@@ -114,6 +116,7 @@ _PAIRS = (
         "https://zenodo.org/record/2787612",
         _splits(read_sick, "train", "dev", "test"),
         (Download("https://zenodo.org/record/2787612/files/SICK.zip", "SICK.zip"),),
+        unit="pairs",
     ),
     DataSet(
         "ists2016",
@@ -130,6 +133,7 @@ _PAIRS = (
                 ("answers-students", "train"),
             )
         },
+        unit="pairs",
     ),
     DataSet(
         "qqp",
@@ -137,6 +141,7 @@ _PAIRS = (
         "Quora's terms of service; non-commercial",
         "https://quoradata.quora.com/First-Quora-Dataset-Release-Question-Pairs",
         _splits(read_qqp, "dev", "test"),
+        unit="pairs",
     ),
     DataSet(
         "mrpc",
@@ -148,6 +153,7 @@ _PAIRS = (
             Download(f"https://dl.fbaipublicfiles.com/senteval/senteval_data/{name}", name)
             for name in ("msr_paraphrase_train.txt", "msr_paraphrase_test.txt")
         ),
+        unit="pairs",
     ),
     DataSet(
         "afs",
@@ -155,6 +161,7 @@ _PAIRS = (
         "ask its authors",
         "https://nlds.soe.ucsc.edu/ (Misra, Ecker & Walker 2016)",
         {topic: _in("afs", read_arguments, f"ArgPairs_{topic}.csv") for topic in ("GC", "GM", "DP")},
+        unit="pairs",
     ),
     DataSet(
         "bws_argument_similarity",
@@ -162,6 +169,7 @@ _PAIRS = (
         "MIT (its repository)",
         "Thakur et al. 2021, Augmented SBERT",
         {"all": _in("bws_argument_similarity", read_arguments, "BWS_corpus.csv")},
+        unit="pairs",
     ),
     DataSet(
         "ukp_aspect",
@@ -169,6 +177,7 @@ _PAIRS = (
         "see its page",
         "Reimers et al. 2019, Classification and clustering of arguments (UKP Lab, TU Darmstadt)",
         {"all": _in("ukp_aspect", read_arguments, "UKP_ASPECT.tsv")},
+        unit="pairs",
     ),
 )
 
@@ -183,6 +192,7 @@ _INFERENCE = (
             for split in ("dev", "test")
         },
         (Download(f"{_SNLI_PAGE}snli_1.0.zip", "snli_1.0.zip"),),
+        unit="labelled pairs",
     ),
     DataSet(
         "multinli",
@@ -194,6 +204,7 @@ _INFERENCE = (
             for split in ("matched", "mismatched")
         },
         (Download("https://cims.nyu.edu/~sbowman/multinli/multinli_1.0.zip", "multinli_1.0.zip"),),
+        unit="labelled pairs",
     ),
     DataSet(
         "xnli_en",
@@ -201,6 +212,7 @@ _INFERENCE = (
         "CC BY-NC 4.0",
         "https://github.com/facebookresearch/XNLI",
         {split: _nli("xnli_en", f"xnli_{split}_en.tsv") for split in ("validation", "test")},
+        unit="labelled pairs",
     ),
     DataSet(
         "cad_nli",
@@ -216,6 +228,7 @@ _INFERENCE = (
                 ("test", "585ea3630ed64f6976d5ce1fd8c519c46c102659a012b7e9cbe48ec03503d977"),
             )
         ),
+        unit="labelled pairs",
     ),
     DataSet(
         "taxinli",
@@ -223,6 +236,7 @@ _INFERENCE = (
         "see its page",
         "https://github.com/microsoft/TaxiNLI",
         {"all": _nli("taxinli", "taxinli10k.tsv")},
+        unit="labelled pairs",
     ),
     DataSet(
         "conjnli",
@@ -244,6 +258,7 @@ _INFERENCE = (
                 "00133a82516686b321cf8e0077935a975e7d924f04dda5b7c655e5886996de33",
             ),
         ),
+        unit="labelled pairs",
     ),
     DataSet(
         "nli_for_simcse",
@@ -257,6 +272,7 @@ _INFERENCE = (
                 "nli_for_simcse.csv",
             ),
         ),
+        unit="triplets",
     ),
 )
 
@@ -267,6 +283,7 @@ _OTHERS = (
         _TEXTS,
         "https://github.com/facebookresearch/SentEval",
         {task: _transfer(task) for task in CLASSIFICATION_TASKS},
+        unit="texts",
     ),
     DataSet(
         "wikitext2",
@@ -274,6 +291,7 @@ _OTHERS = (
         "CC BY-SA 3.0",
         "Merity et al. 2017, Pointer sentinel mixture models",
         {split: _in("wikitext2", read_articles, f"{split}.txt", f"wiki.{split}.tokens") for split in ("valid", "test")},
+        unit="articles",
     ),
     DataSet(
         "wikipedia-sections-triplets",
@@ -281,6 +299,7 @@ _OTHERS = (
         "CC BY-SA 3.0 (Wikipedia)",
         "Dor et al. 2018 (IBM Debater data sets)",
         {"test": _in("wikipedia-sections-triplets", read_section_triplets, "test.csv")},
+        unit="triplets",
     ),
     DataSet(
         "scifact",
@@ -295,6 +314,7 @@ _OTHERS = (
                 "md5:5f7d1de60b170fc8027bb7898e2efca1",
             ),
         ),
+        unit="judgements",
     ),
     DataSet(
         "flickr8k",
@@ -302,6 +322,7 @@ _OTHERS = (
         _TEXTS,
         "Hodosh et al. 2013",
         {"all": _in("flickr8k", _counted(40_460), "Flickr8k.token.txt")},
+        unit="captions",
     ),
     DataSet(
         "captions_vse",
@@ -317,6 +338,7 @@ _OTHERS = (
                 ("f30k_precomp/test", 5_000),
             )
         },
+        unit="captions",
     ),
     DataSet(
         "multi30k",
@@ -324,6 +346,7 @@ _OTHERS = (
         _TEXTS,
         "https://github.com/multi30k/dataset",
         {split: _in("multi30k", _counted(n), f"{split}.en") for split, n in (("train", 29_000), ("val", 1_014))},
+        unit="captions",
     ),
     DataSet(
         "ag_news",
@@ -331,6 +354,7 @@ _OTHERS = (
         "non-commercial",
         "Zhang et al. 2015, Character-level convolutional networks",
         {"test": _in("ag_news", _counted(7_600), "test.csv")},
+        unit="texts",
     ),
 )
 

@@ -43,6 +43,8 @@ class DataSet:
     """Name of a split or source → reads it; together they are the whole set."""
     downloads: tuple[Download, ...] = ()
     """The files that `fetch` takes; none where the source asks for a form, or the address is not certain."""
+    unit: str = "rows"
+    """What `parts` count, such as "pairs"."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,18 @@ class State:
     """"complete", "incomplete" or "absent"."""
     n_rows: int
     """Rows that could be read."""
+    unit: str
+    """What a row is, such as "pairs"."""
     reasons: tuple[str, ...] = ()
     """Why it is not complete, one for each part that is missing or broken."""
 
 
 def check(dataset: DataSet, folder: str | os.PathLike[str]) -> State:
     """Read every part of a set under `folder`: the folder of the set, or one that holds a folder of its name.
+
+    What a reader checks is checked: the published number of rows, columns, labels and ranges, texts that are not
+    empty, ids that belong together. Texts are not compared with those published, since good copies differ in
+    line ends and format: a changed text passes, and so do two files of equal length whose names were swapped.
 
     Returns:
         "complete" if each part has the published rows, "absent" if no file of the set is there, else "incomplete".
@@ -75,4 +83,4 @@ def check(dataset: DataSet, folder: str | os.PathLike[str]) -> State:
         except DataError as error:
             reasons.append(f"{name}: {error}")
     state = "complete" if not reasons else "absent" if n_absent == len(dataset.parts) else "incomplete"
-    return State(dataset.name, state, n_rows, tuple(reasons))
+    return State(dataset.name, state, n_rows, dataset.unit, tuple(reasons))

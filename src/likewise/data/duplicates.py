@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from likewise.data.examples import BinaryPair, DuplicateSet
-from likewise.data.rows import Rows, chosen, columns_named, csv_rows, expect, find, tab_rows, text_of
+from likewise.data.rows import Rows, chosen, csv_rows, expect, find, records, tab_rows, text_of
 from likewise.errors import DataError, DataNotFoundError
 
 __all__ = ["read_mrpc", "read_qqp", "read_qqp_duplicates"]
@@ -92,13 +92,9 @@ def read_qqp_duplicates(folder: str | os.PathLike[str]) -> DuplicateSet:
 
 
 def _head(path: Path) -> Iterator[BinaryPair]:
-    rows = csv_rows(path)
     aliases = {"a": ("question1",), "b": ("question2",), "label": ("is_duplicate",)}
-    places = columns_named(next(rows, (1, [""]))[1], aliases, path)
-    for number, row in rows:
-        if len(row) <= max(places.values()):
-            raise DataError(f"{path}, line {number}: {len(row)} columns are too few")
-        yield _pair(row[places["a"]], row[places["b"]], row[places["label"]], path, number)
+    for number, row in records(csv_rows(path), aliases, path):
+        yield _pair(row["a"], row["b"], row["label"], path, number)
 
 
 def _pair(a: str, b: str, label: str, path: Path, number: int) -> BinaryPair:

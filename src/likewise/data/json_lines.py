@@ -11,7 +11,7 @@ from typing import Any
 from likewise.data.lines import read_lines
 from likewise.errors import DataError
 
-__all__ = ["number_at", "object_in", "read_objects", "text_at", "texts_at"]
+__all__ = ["number_at", "object_in", "read_objects", "shown", "text_at", "texts_at", "value_at"]
 
 
 def read_objects(source: str | os.PathLike[str] | Iterable[bytes]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -34,10 +34,12 @@ def object_in(line: str, where: str) -> dict[str, Any]:
     """The object that a line holds.
 
     Raises:
-        DataError: It is not JSON (NaN and numbers beyond float64 are not), or not an object.
+        DataError: It is not JSON (NaN and numbers beyond float64 are not), not an object, or has a key twice.
     """
     try:
-        row = json.loads(line, parse_constant=_refused, parse_float=_finite)
+        row = json.loads(line, parse_constant=_refused, parse_float=_finite, object_pairs_hook=_once)
+    except _RepeatedKey as error:
+        raise DataError(f"{where}: {error}, and only one value can be meant; leave the other out") from error
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where} is not JSON ({error}); is the file cut? give one JSON object on each line") from error
     if not isinstance(row, dict):
@@ -51,9 +53,9 @@ def text_at(row: dict[str, Any], key: str, where: str, advice: str) -> str:
     Raises:
         DataError: The key is missing, or holds something else.
     """
-    value = _value(row, key, where, advice)
+    value = value_at(row, key, where, advice)
     if not isinstance(value, str):
-        raise DataError(f'{where}: "{key}" is {_shown(value)}, not a text; {advice}')
+        raise DataError(f'{where}: "{key}" is {shown(value)}, not a text; {advice}')
     return value
 
 
@@ -63,9 +65,9 @@ def texts_at(row: dict[str, Any], key: str, where: str, advice: str) -> list[str
     Raises:
         DataError: The key is missing, or holds something else.
     """
-    value = _value(row, key, where, advice)
+    value = value_at(row, key, where, advice)
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise DataError(f'{where}: "{key}" is {_shown(value)}, not a list of texts; {advice}')
+        raise DataError(f'{where}: "{key}" is {shown(value)}, not a list of texts; {advice}')
     return value
 
 
@@ -73,23 +75,44 @@ def number_at(row: dict[str, Any], key: str, where: str, advice: str) -> float:
     """The number under a key.
 
     Raises:
-        DataError: The key is missing, or holds something else.
+        DataError: The key is missing, or holds something else, or a number beyond float64.
     """
-    value = _value(row, key, where, advice)
+    value = value_at(row, key, where, advice)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise DataError(f'{where}: "{key}" is {_shown(value)}, not a number; {advice}')
-    return float(value)
+        raise DataError(f'{where}: "{key}" is {shown(value)}, not a number; {advice}')
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise DataError(f'{where}: "{key}" is {shown(value)}, beyond the range of float64; {advice}') from error
 
 
-def _value(row: dict[str, Any], key: str, where: str, advice: str) -> Any:
+def value_at(row: dict[str, Any], key: str, where: str, advice: str) -> Any:
+    """Whatever stands under a key.
+
+    Raises:
+        DataError: The key is missing.
+    """
     if key not in row:
         raise DataError(f'{where}: "{key}" is missing; {advice}')
     return row[key]
 
 
-def _shown(value: Any) -> str:
-    shown = json.dumps(value, ensure_ascii=False)
-    return shown if len(shown) <= 40 else shown[:37] + "..."
+def shown(value: Any) -> str:
+    """A value as JSON, short enough for a message."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+class _RepeatedKey(ValueError):
+    """An object has a key twice."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _RepeatedKey(f"the key {shown(next(key for key in keys if keys.count(key) > 1))} stands twice")
+    return row
 
 
 def _refused(constant: str) -> Any:

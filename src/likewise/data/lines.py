@@ -27,6 +27,8 @@ def read_lines(source: str | os.PathLike[str] | Iterable[bytes], encoding: str =
     """
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
+        if path.is_dir():
+            raise DataNotFoundError(f"cannot read {path}: it is a folder; name a file in it")
         try:
             stream = path.open("rb")
         except OSError as error:

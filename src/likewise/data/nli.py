@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from likewise.data.examples import NLI_LABELS, LabelledPair, TextTriplet
 from likewise.data.json_lines import object_in, text_at
 from likewise.data.lines import read_lines
-from likewise.data.rows import Rows, columns_named, csv_rows, expect, tab_rows, text_of
+from likewise.data.rows import Rows, csv_rows, expect, records, tab_rows, text_of
 from likewise.errors import DataError
 
 __all__ = ["nli_triplets", "read_nli", "read_nli_triplets"]
@@ -111,14 +111,11 @@ def read_nli_triplets(path: str | os.PathLike[str]) -> Rows[TextTriplet]:
         Gao et al. 2021 (SimCSE), section 4.
     """
     path = Path(path)
-    rows = csv_rows(path)
-    header = next(rows, (1, [""]))[1]
     aliases = {"anchor": ("sent0",), "positive": ("sent1",), "negative": ("hard_neg",)}
-    places = columns_named(header, aliases, path).values()
-    triplets: Rows[TextTriplet] = Rows()
-    for number, row in rows:
-        _same_width(row, header, path, number)
-        triplets.append(TextTriplet(*(text_of(row[place], path, number) for place in places)))
+    triplets = Rows(
+        TextTriplet(**{name: text_of(text, path, number) for name, text in row.items()})
+        for number, row in records(csv_rows(path), aliases, path)
+    )
     return expect(triplets, 275_601 if path.name == "nli_for_simcse.csv" else None, path, "triplets")
 
 
@@ -148,20 +145,8 @@ def _first(path: Path) -> str:
 
 
 def _named(lines: Iterator[tuple[int, list[str]]], path: Path) -> Iterator[_Row]:
-    header = next(lines, (1, [""]))[1]
-    places = columns_named(header, _ALIASES, path)
-    for number, row in lines:
-        _same_width(row, header, path, number)
-        premise, hypothesis, label = (row[place] for place in places.values())
-        yield number, premise, hypothesis, label
-
-
-def _same_width(row: Sequence[str], header: Sequence[str], path: Path, number: int) -> None:
-    if len(row) != len(header):
-        raise DataError(
-            f"{path}, line {number}: {len(row)} columns, {len(header)} expected as in the header; a separator is "
-            "missing or too many"
-        )
+    for number, row in records(lines, _ALIASES, path):
+        yield number, row["premise"], row["hypothesis"], row["label"]
 
 
 def _unnamed(path: Path) -> Iterator[_Row]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import math
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -16,14 +18,19 @@ __all__ = [
     "chosen",
     "columns_named",
     "csv_rows",
+    "decimal",
     "expect",
     "find",
     "number_in",
+    "records",
+    "same_width",
     "tab_rows",
     "text_of",
 ]
 
 T = TypeVar("T")
+
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 class Rows(list[T]):
@@ -41,8 +48,10 @@ def find(folder: str | os.PathLike[str], candidates: Sequence[str], what: str) -
     """The first of `candidates` that is a file in `folder`.
 
     Raises:
-        DataNotFoundError: None is there.
+        DataNotFoundError: None is there, or `folder` is a file.
     """
+    if Path(folder).is_file():
+        raise DataNotFoundError(f"{folder} is a file; name the folder of {what} that holds it")
     for candidate in candidates:
         path = Path(folder) / candidate
         if path.is_file():
@@ -132,18 +141,55 @@ def columns_named(header: Sequence[str], aliases: Mapping[str, Sequence[str]], p
     return places
 
 
+def same_width(row: Sequence[str], header: Sequence[str], path: Path, number: int) -> None:
+    """Nothing, if a row has as many columns as its header.
+
+    Raises:
+        DataError: It has not.
+    """
+    if len(row) != len(header):
+        raise DataError(
+            f"{path}, line {number}: {len(row)} columns, {len(header)} expected as in the header; a separator is "
+            "missing, or one too many (in CSV, is a text with a comma not quoted?)"
+        )
+
+
+def records(
+    rows: Iterator[tuple[int, list[str]]], aliases: Mapping[str, Sequence[str]], path: Path
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield (line number, our name → field) for each row below the header, which is the first row.
+
+    Raises:
+        DataError: See `columns_named` and `same_width`.
+    """
+    header = next(rows, (1, [""]))[1]
+    places = columns_named(header, aliases, path)
+    for number, row in rows:
+        same_width(row, header, path, number)
+        yield number, {ours: row[place] for ours, place in places.items()}
+
+
+def decimal(text: str) -> float | None:
+    """The number that a text writes in plain digits, such as "3", "-0.25" or "1e-3", with or without blanks around.
+
+    None for anything else, also for what `float` takes besides: "1_0", "٣", "nan", "inf", "1e999".
+    """
+    plain = text.strip(" \t")
+    value = float(plain) if _DECIMAL.fullmatch(plain) else math.inf
+    return value if math.isfinite(value) else None
+
+
 def number_in(text: str, low: float, high: float, path: Path, number: int) -> float:
     """A score in its range.
 
     Raises:
-        DataError: `text` is not a number from `low` to `high`.
+        DataError: `text` is not a number (see `decimal`) from `low` to `high`.
     """
-    try:
-        value = float(text)
-    except ValueError as error:
+    value = decimal(text)
+    if value is None:
         raise DataError(
-            f"{path}, line {number}: the score {text!r} is not a number; the columns have shifted"
-        ) from error
+            f"{path}, line {number}: the score {text!r} is not a number in plain digits; have the columns shifted?"
+        )
     if not low <= value <= high:
         raise DataError(
             f"{path}, line {number}: the score {value} is outside {low:g} to {high:g}; the columns have shifted"

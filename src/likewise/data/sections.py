@@ -10,7 +10,7 @@ from pathlib import Path
 
 from likewise.data.examples import Article, Section, TextTriplet
 from likewise.data.lines import read_lines
-from likewise.data.rows import Rows, columns_named, csv_rows, expect, text_of
+from likewise.data.rows import Rows, csv_rows, expect, records, text_of
 from likewise.errors import DataError, InputError
 
 __all__ = ["read_articles", "read_section_triplets", "section_triplets"]
@@ -134,13 +134,9 @@ def read_section_triplets(path: str | os.PathLike[str]) -> Rows[TextTriplet]:
         Dor et al. 2018.
     """
     path = Path(path)
-    rows = csv_rows(path)
-    header = next(rows, (1, [""]))[1]
     aliases = {"anchor": ("sentence1",), "positive": ("sentence2",), "negative": ("sentence3",)}
-    places = columns_named(header, aliases, path).values()
-    triplets: Rows[TextTriplet] = Rows()
-    for number, row in rows:
-        if len(row) != len(header):
-            raise DataError(f"{path}, line {number}: {len(row)} columns, {len(header)} expected as in the header")
-        triplets.append(TextTriplet(*(text_of(row[place], path, number) for place in places)))
+    triplets = Rows(
+        TextTriplet(**{name: text_of(text, path, number) for name, text in row.items()})
+        for number, row in records(csv_rows(path), aliases, path)
+    )
     return expect(triplets, _TRIPLETS.get(f"{path.absolute().parent.name}/{path.stem}"), path, "triplets")

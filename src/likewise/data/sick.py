@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from likewise.data.examples import NLI_LABELS, LabelledPair, ScoredPair
-from likewise.data.rows import Rows, chosen, columns_named, expect, find, number_in, tab_rows, text_of
+from likewise.data.rows import Rows, chosen, expect, find, number_in, records, tab_rows, text_of
 from likewise.errors import DataError
 
 __all__ = ["read_sick", "read_sick_nli"]
@@ -52,25 +52,18 @@ def _read(folder: str | os.PathLike[str], split: str) -> Rows[tuple[ScoredPair, 
     name, part, n = _SPLITS[chosen(split, _SPLITS, "split of SICK")]
     path = find(folder, [name, f"sick/{name}", "SICK.txt", "sick/SICK.txt"], "SICK")
     whole = path.name == "SICK.txt"
-    lines = list(tab_rows(path, lambda n: n > 1, "several"))
-    header = lines[0][1] if lines else []
-    places = columns_named(header, {**_COLUMNS, "part": ("semeval_set",)} if whole else _COLUMNS, path)
+    aliases = {**_COLUMNS, "part": ("semeval_set",)} if whole else _COLUMNS
     rows: Rows[tuple[ScoredPair, LabelledPair]] = Rows()
-    for number, columns in lines[1:]:
-        if len(columns) != len(header):
-            raise DataError(
-                f"{path}, line {number}: {len(columns)} columns, {len(header)} expected as in the header; a tab is "
-                "missing or too many"
-            )
-        if whole and columns[places["part"]].strip() != part:
+    for number, row in records(tab_rows(path, lambda n: n > 1, "several"), aliases, path):
+        if whole and row["part"].strip() != part:
             continue
-        a, b = (text_of(columns[places[side]], path, number) for side in "ab")
-        label = columns[places["label"]].lower()
+        a, b = (text_of(row[side], path, number) for side in "ab")
+        label = row["label"].lower()
         if label not in NLI_LABELS:
             raise DataError(
-                f"{path}, line {number}: the judgement {columns[places['label']]!r} is none of "
+                f"{path}, line {number}: the judgement {row['label']!r} is none of "
                 f"{', '.join(NLI_LABELS)}; the columns have shifted"
             )
-        gold = number_in(columns[places["gold"]], 1.0, 5.0, path, number)
+        gold = number_in(row["gold"], 1.0, 5.0, path, number)
         rows.append((ScoredPair(a, b, gold), LabelledPair(a, b, label)))
     return expect(rows, n, path, "pairs")

@@ -10,16 +10,16 @@ from pathlib import Path
 
 from likewise.data.chunks import ChunkAlignment, ChunkedPair, ChunkedText
 from likewise.data.lines import read_lines
-from likewise.data.rows import Rows
+from likewise.data.rows import Rows, decimal
 from likewise.errors import DataError, DataWarning, InputError, warn
 from likewise.files import atomic_file
 
 __all__ = ["parse_wa", "read_wa", "write_wa"]
 
-_OPEN = re.compile(r'<sentence id="(\d+)"[^>]*>')
-_WORD = re.compile(r"(\d+) (\S+) : ?")
-_WORD_AS_MEANT = re.compile(r"(\d+) +(\S+?) *: *")
-_ALIGNMENT = re.compile(r"(\d+(?: \d+)*) +<==> +(\d+(?: \d+)*) +// +(\S+) +// +(\S+)(?: +//.*)?")
+_OPEN = re.compile(r'<sentence id="([0-9]+)"[^>]*>')
+_WORD = re.compile(r"([0-9]+) (\S+) : ?")
+_WORD_AS_MEANT = re.compile(r"([0-9]+) +(\S+?) *: *")
+_ALIGNMENT = re.compile(r"([0-9]+(?: [0-9]+)*) +<==> +([0-9]+(?: [0-9]+)*) +// +(\S+) +// +(\S+)(?: +//.*)?")
 _PARTS = ("source", "translation", "alignment")
 
 
@@ -169,10 +169,12 @@ class _Parser:
         if match is None:
             raise self._fault(f"{line!r} is not an alignment, written as '1 2 <==> 3 // EQUI // 5 // words <==> words'")
         left, right = (tuple(int(word) for word in ids.split(" ") if ids != "0") for ids in match.group(1, 2))
+        score = None if match[4] == "NIL" else decimal(match[4])
+        if score is None and match[4] != "NIL":
+            raise self._fault(f"the score {match[4]!r} is neither a number in plain digits nor NIL")
         try:
-            score = None if match[4] == "NIL" else float(match[4])
             return ChunkAlignment(left, right, match[3], score)
-        except ValueError as error:  # InputError is one
+        except InputError as error:
             raise self._fault(str(error)) from error
 
     def _close(self, number: int) -> None:

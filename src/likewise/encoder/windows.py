@@ -74,7 +74,13 @@ _TOGETHER: ContextVar[Cuts | None] = ContextVar("_TOGETHER", default=None)
 
 @contextmanager
 def told_once() -> Iterator[None]:
-    """What calls within the block cut is counted together and told in one warning at its end."""
+    """What calls within the block cut is counted together and told in one warning at its end.
+
+    Within another such block it is the other one that tells.
+    """
+    if _TOGETHER.get() is not None:
+        yield
+        return
     cuts = Cuts()
     token = _TOGETHER.set(cuts)
     try:

@@ -21,7 +21,7 @@ from likewise.data import ArgumentPair, ScoredPair
 from likewise.errors import InputError, MissingExtraError
 from likewise.evaluation.measures import Embedder, Measure
 from likewise.evaluation.statistics import RESAMPLES
-from likewise.evaluation.sts import METRICS, SystemScores, correlate, score_sts
+from likewise.evaluation.sts import METRICS, SystemScores, correlate, score_sts, subset_of
 from likewise.similarity import Similarity
 
 __all__ = [
@@ -153,7 +153,8 @@ def cross_validate(
         result = correlate(np.asarray(scorer(test)), np.asarray([pair.gold for pair in test]))
         for metric, measures in found.items():
             value: float | None = getattr(result, metric)
-            measures.append(Measure(task, split.name, model, "", metric, value, result.n, reason=result.reason))
+            place = task, subset_of(split.name), model, ""
+            measures.append(Measure(*place, metric, value, result.n, reason=result.reason))
     return [one for metric, measures in found.items() for one in (*measures, _mean(measures, task, model, metric))]
 
 

@@ -10,19 +10,21 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from likewise.data import BinaryPair, ScoredPair
-from likewise.errors import InputError
+from likewise.data import BinaryPair
+from likewise.errors import InputError, InputTypeError
 from likewise.evaluation.measures import Embedder, Measure
 from likewise.evaluation.pair_scores import score_pairs
 from likewise.evaluation.statistics import (
     RESAMPLES,
     Comparison,
     compare_resamples,
-    interval_of,
+    interval_or_reason,
     mcnemar,
     resample_counts,
+    too_few,
+    wilson,
 )
-from likewise.evaluation.sts import SystemScores, TaskScores
+from likewise.evaluation.worst import WorstPair
 from likewise.similarity import Similarity, by_name
 
 __all__ = ["BinaryScores", "Operating", "evaluate_binary", "operate", "score_binary"]
@@ -104,7 +106,8 @@ class BinaryScores:
         """Accuracy and F1 (times 100) at thresholds chosen elsewhere, if there are any, and average precision.
 
         `best_accuracy` and `best_f1` are those of the best threshold on these very pairs, and so are optimistic;
-        `accuracy_threshold` and `f1_threshold` are the thresholds in use. Intervals hold the thresholds fixed.
+        `accuracy_threshold` and `f1_threshold` are the thresholds in use. Intervals hold the thresholds fixed; those
+        of accuracies are Wilson's, the others those of a bootstrap over the pairs.
         """
         place = self.task, "all", self.model, self.similarity
         if self._reason:
@@ -112,8 +115,7 @@ class BinaryScores:
             return [Measure(*place, metric, None, len(self.pairs), reason=self._reason) for metric in metrics]
         measures = []
         for metric, (value, draws) in self._cells.items():
-            low, high = (interval_of(draws) if value is not None and len(draws) else None) or (None, None)
-            reason = "no pair is the same" if value is None else None
+            (low, high), reason = self._interval(metric, value, draws)
             measures.append(Measure(*place, metric, value, len(self.pairs), low, high, reason))
         used = self.chosen or self._own
         for metric, cut in (("accuracy_threshold", used.accuracy_threshold), ("f1_threshold", used.f1_threshold)):
@@ -121,11 +123,23 @@ class BinaryScores:
                 measures.append(Measure(*place, metric, cut, len(self.pairs)))
         return measures
 
-    def as_scored(self) -> SystemScores:
-        """The same with gold 1 for pairs that are the same and 0 for others, for `worst_pairs`."""
-        pairs = [ScoredPair(pair.a, pair.b, float(pair.same)) for pair in self.pairs]
-        task = TaskScores(self.task, {"all": slice(0, len(pairs))}, pairs, self.scores)
-        return SystemScores(self.model, self.similarity, [task], self.n_resamples, self.seed)
+    def worst(self, k: int = 3) -> list[WorstPair]:
+        """The k pairs farthest on the wrong side of the threshold in use for accuracy; fewer if fewer are wrong."""
+        if k < 0:
+            raise InputError(f"{k} worst pairs cannot be listed; give 0 or more")
+        if self._reason:
+            return []
+        cut = (self.chosen or self._own).accuracy_threshold
+        distances = np.abs(self.scores - cut)
+        wrong = np.flatnonzero(~self._right("accuracy"))
+        listed = []
+        for i in wrong[np.argsort(-distances[wrong], kind="stable")][:k]:
+            pair, side = self.pairs[i], "above" if self.scores[i] >= cut else "below"
+            said = "called the same, is different" if side == "above" else "called different, is the same"
+            verdict = f"{said}: {distances[i]:.4f} {side} the threshold"
+            place = self.task, self.model, self.similarity
+            listed.append(WorstPair(*place, pair.a, pair.b, float(self.scores[i]), verdict))
+        return listed
 
     def compare(self, first: BinaryScores) -> list[Comparison]:
         """This system minus `first`: intervals by a paired bootstrap; p values for accuracy by McNemar's test.
@@ -149,13 +163,37 @@ class BinaryScores:
         (before, draws), (now, other) = first._cells[metric], self._cells[metric]
         place = self.task, "all", metric, *names
         if before is None or now is None:
-            return Comparison(*place, None, len(self.pairs), reason="no pair is the same")
-        interval, p_value = compare_resamples(draws, other) if len(draws) else (None, None)
+            why = (first if before is None else self)._why_none(metric)
+            return Comparison(*place, None, len(self.pairs), reason=why)
+        n = len(self.pairs)
+        interval, p_value = compare_resamples(draws, other, n=n) if len(draws) else (None, None)
         low, high = interval or (None, None)
+        reason = too_few(n) if self.n_resamples else "no resamples were asked for"
         test = "paired bootstrap"
         if metric.endswith("accuracy"):
             p_value, test = mcnemar(first._right(metric), self._right(metric)), "McNemar"
-        return Comparison(*place, now - before, len(self.pairs), low, high, p_value, test)
+        return Comparison(*place, now - before, n, low, high, p_value, test, reason)
+
+    def _interval(
+        self, metric: str, value: float | None, draws: Float[np.ndarray, " resamples"]
+    ) -> tuple[tuple[float | None, float | None], str | None]:
+        """The interval, and why there is none, or no value."""
+        nothing = None, None
+        if value is None:
+            return nothing, self._why_none(metric)
+        if not self.n_resamples:
+            return nothing, None
+        if metric.endswith("accuracy"):
+            right = self._right(metric)
+            low, high = wilson(int(right.sum()), len(right))
+            return (100 * low, 100 * high), None
+        interval, reason = interval_or_reason(draws, len(self.pairs))
+        return interval or nothing, reason
+
+    def _why_none(self, metric: str) -> str:
+        if metric == "f1" and self._same.any():
+            return "no pair on which thresholds were chosen is the same, so that F1 has none"
+        return "no pair is the same"
 
     @property
     def _reason(self) -> str | None:
@@ -179,10 +217,11 @@ class BinaryScores:
         same, n = self._same, len(self._same)
         uses = {} if self.chosen is None else {"": self.chosen}
         right, predicted = {}, {}
+        metrics = [f"{name}{metric}" for metric in ("accuracy", "f1") for name in (*uses, "best_")]
         for name, used in {**uses, "best_": self._own}.items():
             right[f"{name}accuracy"] = self._right(f"{name}accuracy").astype(np.float64)
-            cut = np.inf if used.f1_threshold is None else used.f1_threshold
-            predicted[f"{name}f1"] = self.scores >= cut
+            if used.f1_threshold is not None:
+                predicted[f"{name}f1"] = self.scores >= used.f1_threshold
         order, ends = _descending(self.scores.astype(np.float64))
         draws: dict[str, list[np.ndarray]] = {}
         for counts in resample_counts(n, self.n_resamples, self.seed):
@@ -192,7 +231,9 @@ class BinaryScores:
                 draws.setdefault(metric, []).append(_f1(positive, same, counts))
             draws.setdefault("ap", []).append(_resampled_ap(counts[:, order], same[order], ends))
         whole = np.ones((1, n))
-        values: dict[str, float | None] = {metric: float(ones.mean()) for metric, ones in right.items()}
+        values: dict[str, float | None] = dict.fromkeys(metrics)
+        for metric, ones in right.items():
+            values[metric] = float(ones.mean())
         for metric, positive in predicted.items():
             values[metric] = float(_f1(positive, same, whole)[0]) if same.any() else None
         values["ap"] = self._own.ap
@@ -228,8 +269,11 @@ def score_binary(
         progress: Show a bar on standard error while encoding.
 
     Raises:
+        InputTypeError: A pair is no `BinaryPair`.
         InputError: See `score_pairs`; or the scores of `choose_on` are NaN.
     """
+    for given in (pairs, choose_on):
+        _check_types(given)
     texts = [(pair.a, pair.b) for pair in (*choose_on, *pairs)]
     found = score_pairs(model, texts, similarities, progress=progress)
     systems = []
@@ -255,6 +299,15 @@ def evaluate_binary(
         model, pairs, similarities, task=task, choose_on=choose_on, n_resamples=n_resamples, progress=progress
     )
     return [measure for system in systems for measure in system.measures()]
+
+
+def _check_types(pairs: Sequence[Any]) -> None:
+    wrong = next(((at, pair) for at, pair in enumerate(pairs) if not isinstance(pair, BinaryPair)), None)
+    if wrong is not None:
+        raise InputTypeError(
+            f"pair {wrong[0]} is of type {type(wrong[1]).__name__}, not a BinaryPair; make it one: "
+            "likewise.data.BinaryPair(a, b, same)"
+        )
 
 
 def _no_value(scores: Float[np.ndarray, " n"]) -> str | None:

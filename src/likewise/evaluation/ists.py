@@ -22,12 +22,13 @@ from likewise.data import ChunkAlignment, ChunkedPair, ChunkedText
 from likewise.errors import InputError
 from likewise.evaluation.ists_f1 import alignment_sums, f1_values, resampled_f1, strong_alignments
 from likewise.evaluation.measures import Measure
-from likewise.evaluation.statistics import Comparison, compare_resamples, interval_of
+from likewise.evaluation.pair_scores import widened
+from likewise.evaluation.statistics import Comparison, compare_resamples, interval_or_reason, too_few
 from likewise.evaluation.worst import WorstPair
 from likewise.explain import roll_up
 from likewise.model import Model
 from likewise.similarity import Similarity, by_name
-from likewise.types import Embeddings, Token
+from likewise.types import Token
 
 __all__ = [
     "VARIANTS",
@@ -41,6 +42,9 @@ __all__ = [
 
 VARIANTS = ("paper", "lawful")
 """How chunk pairs are chosen."""
+
+_PROMPT = ""
+"""What stands in front of each sentence: nothing, whatever the model has for other work."""
 
 _NO_GOLD = "the gold aligns no chunks"
 
@@ -128,8 +132,8 @@ class SystemAlignments:
         rows = {"alignment_f1": paper, "alignment_f1_lawful": lawful, "lawful_gain": (gain, lawful[1] - paper[1])}
         measures = []
         for metric, (value, draws) in rows.items():
-            low, high = interval_of(draws) or (None, None)
-            reason = _NO_GOLD if value is None else None
+            interval, reason = (None, _NO_GOLD) if value is None else interval_or_reason(draws, len(self.pairs))
+            low, high = interval or (None, None)
             place = "iSTS", self.subset, self.model, self.similarity
             measures.append(Measure(*place, metric, value, len(self.pairs), low, high, reason))
         return measures
@@ -144,14 +148,14 @@ class SystemAlignments:
             raise InputError("the two systems did not align the same sentence pairs, so that they cannot be compared")
         names = first.similarity, self.similarity
         if self.model != first.model:
-            names = f"{first.model}, {first.similarity}", f"{self.model}, {self.similarity}"
+            names = f"{first.model} {first.similarity}", f"{self.model} {self.similarity}"
         (before, draws), (now, other) = first._f1["paper"], self._f1["paper"]
         place = "iSTS", self.subset, "alignment_f1", *names
         if before is None or now is None:
             return Comparison(*place, None, len(self.pairs), reason=_NO_GOLD)
-        interval, p_value = compare_resamples(draws, other)
+        interval, p_value = compare_resamples(draws, other, n=len(self.pairs))
         low, high = interval or (None, None)
-        return Comparison(*place, now - before, len(self.pairs), low, high, p_value)
+        return Comparison(*place, now - before, len(self.pairs), low, high, p_value, reason=too_few(len(self.pairs)))
 
     def worst(self, k: int = 3) -> list[WorstPair]:
         """The k sentence pairs of the lowest alignment F1 of the paper's variant, those with more gold links first."""
@@ -162,7 +166,8 @@ class SystemAlignments:
         for value, _, i in sorted(rated)[:k]:
             verdict = f"alignment F1 {value:.2f} · people: {_links(gold[i])} · here: {_links(own[i])}"
             place, score = ("iSTS", self.model, self.similarity), float(self.tables[i].contributions.sum())
-            listed.append(WorstPair(*place, self.pairs[i].left.text, self.pairs[i].right.text, score, verdict))
+            left, right = self.pairs[i].left.text, self.pairs[i].right.text
+            listed.append(WorstPair(*place, left, right, score, verdict, prompt=_PROMPT))
         return listed
 
     @cached_property
@@ -204,8 +209,8 @@ def chunk_tables(
     place: dict[str, int] = {}
     for side in (side for pair in pairs for side in (pair.left, pair.right)):
         place.setdefault(side.text, len(place))
-    embeddings = _widened(model.embed(list(place), prompt="", special_tokens=special_tokens, progress=progress))
-    tokenized = model.encoder.tokenize(list(place), special_tokens=special_tokens)
+    embeddings = widened(model.embed(list(place), prompt=_PROMPT, special_tokens=special_tokens, progress=progress))
+    tokenized = model.encoder.tokenize(list(place), prompt=_PROMPT, special_tokens=special_tokens)
     tokens = [one.text_tokens().tokens for one in tokenized]
     rows = [place[pair.left.text] for pair in pairs], [place[pair.right.text] for pair in pairs]
     left, right = (embeddings.select(side) for side in rows)
@@ -301,11 +306,6 @@ def _means(table: np.ndarray, rows: Sequence[Sequence[int]], columns: Sequence[S
     sizes = np.outer([len(group) for group in rows], [len(group) for group in columns])
     sums = roll_up(table, rows, columns).reshape(sizes.shape)
     return np.where(sizes > 0, sums / np.maximum(sizes, 1), -np.inf)
-
-
-def _widened(embeddings: Embeddings) -> Embeddings:
-    weights = None if embeddings.weights is None else embeddings.weights.astype(np.float64)
-    return Embeddings(embeddings.tokens.astype(np.float64), embeddings.offsets, weights)
 
 
 def _links(pair: ChunkedPair) -> str:

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from likewise.data import ChunkAlignment, ChunkedPair
 from likewise.errors import InputError
-from likewise.evaluation.statistics import RESAMPLES
+from likewise.evaluation.statistics import LEAST, RESAMPLES
 
 __all__ = ["AlignmentF1", "alignment_f1", "alignment_sums", "f1_values", "resampled_f1", "strong_alignments"]
 
@@ -106,7 +106,8 @@ def resampled_f1(
 ) -> Float[np.ndarray, " resamples"]:
     """The alignment F1 on resamples of the sentence pairs; NaN where a resample's gold aligns nothing.
 
-    Equal seeds give equal resamples, so that systems can be compared in pairs.
+    Equal seeds give equal resamples, so that systems can be compared in pairs. Fewer pairs than
+    `likewise.evaluation.statistics.LEAST` are not resampled, and nothing is returned.
 
     Args:
         sums: From `alignment_sums`.
@@ -114,8 +115,8 @@ def resampled_f1(
         seed: Of the random numbers.
     """
     n = len(sums)
-    if not n:
-        return np.full(resamples, np.nan)
+    if n < LEAST:
+        return np.zeros(0)
     counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), resamples)
     return _f1(counts @ sums, 0)
 

@@ -36,7 +36,7 @@ class Measure:
     high: float | None = None
     """Upper end of its 95 % interval."""
     reason: str | None = None
-    """Why there is no value."""
+    """Why there is no value, or no interval."""
 
 
 @runtime_checkable

@@ -8,15 +8,24 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from likewise.data import DuplicateSet
+from likewise.data import BinaryPair, DuplicateSet
 from likewise.errors import InputError
 from likewise.evaluation.measures import Embedder, Measure
+from likewise.evaluation.pair_scores import rounded
 from likewise.evaluation.worst import WorstPair
 from likewise.kernels import top_pairs
 from likewise.similarity import Similarity, by_name
 from likewise.types import Embeddings
 
-__all__ = ["MinedPairs", "closed", "evaluate_mining", "mine_pairs", "score_mining"]
+__all__ = [
+    "MinedPairs",
+    "closed",
+    "duplicates_among",
+    "evaluate_mining",
+    "first_texts",
+    "mine_pairs",
+    "score_mining",
+]
 
 _CELLS = 8_000_000
 """Scores held at a time."""
@@ -49,7 +58,7 @@ class MinedPairs:
         reason = "the gold has no pair that means the same"
         if self.n_gold:
             values |= _against_gold(self.scores, self.right, self.n_gold)
-            reason = "no pair stands out from the others"
+            reason = "the best scores are all equal, and more pairs have them than are kept"
         place = self.task, "all", self.model, self.similarity
         return [
             Measure(*place, metric, value, len(self.texts), reason=reason if value is None else None)
@@ -93,15 +102,15 @@ def score_mining(
 ) -> list[MinedPairs]:
     """Score all pairs of texts under each similarity, and keep the best.
 
-    Pairs of equal score stand or fall together. Where more pairs could be mined than are kept, those that share the
-    lowest score kept are left out, since others of that score may have been cut off. Recall is of all gold pairs.
-    Precision is a lower bound where the gold is incomplete.
+    Scores are rounded as those of `score_pairs`. Pairs of equal score stand or fall together: those that share the
+    score of the first pair cut off are left out, too. Recall is of all gold pairs. Precision is a lower bound where
+    the gold is incomplete.
 
     Args:
         model: The model to evaluate.
         data: Texts and the pairs that mean the same; n counts the texts.
         similarities: Names or objects. RCMD takes minutes for thousands of texts, and the vectors of all tokens.
-        max_pairs: Pairs kept.
+        max_pairs: Most pairs kept.
         closure: Count what follows from the gold, too: if a = b and b = c, then a = c.
         task: Name for the table.
         progress: Show a bar on standard error while encoding.
@@ -109,14 +118,17 @@ def score_mining(
     Raises:
         InputError: `max_pairs` is below 1, a similarity that the model cannot serve, or a model that gives NaN.
     """
+    if max_pairs < 1:
+        raise InputError(f"max_pairs is {max_pairs}; ask for 1 or more")
     texts = list(data.texts)
     gold = closed(data.pairs, len(texts)) if closure else {(min(pair), max(pair)) for pair in data.pairs}
     mined = []
     for similarity in map(by_name, similarities):
         scores, pairs = np.zeros(0, np.float32), np.zeros((0, 2), np.int64)
         if gold:
-            scores, pairs = mine_pairs(_vectors(model, texts, similarity, progress), similarity, max_pairs)
-            if len(scores) < len(texts) * (len(texts) - 1) // 2:
+            scores, pairs = mine_pairs(_vectors(model, texts, similarity, progress), similarity, max_pairs + 1)
+            scores = rounded(scores)
+            if len(scores) > max_pairs:
                 kept = scores > scores[-1]
                 scores, pairs = scores[kept], pairs[kept]
         right = np.asarray([pair in gold for pair in map(tuple, pairs.tolist())], bool)
@@ -173,6 +185,24 @@ def closed(pairs: Iterable[tuple[int, int]], n: int) -> set[tuple[int, int]]:
     for text in np.unique(ends).tolist():
         members.setdefault(int(cluster[text]), []).append(text)
     return {(a, b) for texts in members.values() for at, a in enumerate(texts) for b in texts[at + 1 :]}
+
+
+def duplicates_among(pairs: Sequence[BinaryPair]) -> DuplicateSet:
+    """All distinct texts of the pairs, in the order of their first place, and those pairs that mean the same."""
+    places: dict[str, int] = {}
+    for text in (text for pair in pairs for text in (pair.a, pair.b)):
+        places.setdefault(text, len(places))
+    same = {tuple(sorted((places[pair.a], places[pair.b]))) for pair in pairs if pair.same and pair.a != pair.b}
+    return DuplicateSet(tuple(places), frozenset((low, high) for low, high in same))
+
+
+def first_texts(data: DuplicateSet, n: int, *, closure: bool = True) -> DuplicateSet:
+    """The first n texts, and which of them mean the same.
+
+    With `closure` that is also what follows from pairs with the texts left out: if a = b and b = c, then a = c.
+    """
+    pairs = closed(data.pairs, len(data.texts)) if closure else data.pairs
+    return DuplicateSet(data.texts[:n], frozenset(pair for pair in pairs if max(pair) < n))
 
 
 def _vectors(model: Embedder, texts: list[str], similarity: Similarity, progress: bool | None) -> Embeddings:

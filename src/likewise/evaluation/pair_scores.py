@@ -14,7 +14,7 @@ from likewise.model import Model
 from likewise.similarity import Similarity, by_name
 from likewise.types import Embeddings
 
-__all__ = ["score_pairs"]
+__all__ = ["rounded", "score_pairs", "widened"]
 
 _WINDOW_TEXTS, _WINDOW_CHARACTERS = 4_096, 400_000
 """Most new texts, and characters of them, that are encoded before their pairs are scored."""
@@ -73,7 +73,7 @@ def score_pairs(
             kept = [text for text in rows if last[text] >= stop]
             held = held.select([rows[text] for text in kept])
             rows = {text: row for row, text in enumerate(kept)}
-    return [_rounded(out) for out in scores]
+    return [rounded(out) for out in scores]
 
 
 def _embedder(
@@ -138,9 +138,16 @@ def _score_window(
                 scores[start : start + len(some)] = similarity.score(pooled.select(left), pooled.select(right))
 
 
-def _rounded(scores: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+def rounded(scores: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+    """The scores with 20 significant bits; see `score_pairs`."""
     mantissa, exponent = np.frexp(scores)
     return np.ldexp(np.round(mantissa * _STEPS) / _STEPS, exponent)
+
+
+def widened(embeddings: Embeddings) -> Embeddings:
+    """The same in float64."""
+    weights = None if embeddings.weights is None else embeddings.weights.astype(np.float64)
+    return Embeddings(embeddings.tokens.astype(np.float64), embeddings.offsets, weights)
 
 
 def _joined(first: Embeddings, second: Embeddings) -> Embeddings:

@@ -15,6 +15,12 @@ __all__ = ["COLOURS", "interval_plot"]
 COLOURS = 8
 """Colours that the page's style defines as --c0, --c1, …"""
 
+_LEAST_SPAN = 0.02
+"""Length of the axis over the largest value, at least."""
+
+_NOTHING = 1e-9
+"""What is drawn as 0."""
+
 _WIDTH, _LEFT, _RIGHT, _TOP, _ROW = 1000, 130, 24, 6, 15
 
 
@@ -82,9 +88,15 @@ def _mark(cell: Measure, x: Callable[[float], str], y: float, colour: int, label
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Five to ten round numbers that enclose both."""
-    span = max(high - low, abs(high) * 1e-3, 1e-6)
-    unit = 10.0 ** math.floor(math.log10(span / 5))
-    step = next(factor * unit for factor in (1, 2, 5, 10) if span / (factor * unit) <= 8)
-    first, last = math.floor(low / step), math.ceil(high / step)
-    return [round(at * step, 10) for at in range(first, max(last, first + 1) + 1)]
+    """Two to ten round numbers that enclose both, no two of them closer than what can be told apart.
+
+    What lies close together gets room towards 0: an axis of values up to 100 does not go beyond it.
+    """
+    largest = max(abs(low), abs(high))
+    room = _LEAST_SPAN * largest if largest > _NOTHING else 1.0
+    if high - low < room:
+        low, high = (high - room, high) if high >= room else (low, low + room)
+    unit = 10.0 ** math.floor(math.log10((high - low) / 5))
+    step = next(factor * unit for factor in (1, 2, 5, 10) if (high - low) / (factor * unit) <= 8)
+    first, last = math.floor(round(low / step, 9)), math.ceil(round(high / step, 9))
+    return [round(at * step, 12) for at in range(first, max(last, first + 1) + 1)]

@@ -14,28 +14,43 @@ from jaxtyping import Float, Int
 
 from likewise.evaluation.worst import WorstPair
 
-__all__ = ["Late", "average_precision", "late_first", "ndcg", "ranks_of", "recall", "reciprocal_rank"]
+__all__ = [
+    "Late",
+    "average_precision",
+    "first_late",
+    "late_first",
+    "ndcg",
+    "ranks_of",
+    "recall",
+    "reciprocal_rank",
+]
 
-_LISTED = 100
-"""Most queries that are kept as the worst."""
+
+_FIRST = "first of those not called relevant"
 
 
 @dataclass(frozen=True)
 class Late:
-    """A query, what should come first, and what does."""
+    """A query, what should stand higher, and what stands above it."""
 
     query: str
     """What was asked."""
     relevant: str
-    """The relevant text that comes first of all relevant ones."""
+    """The first relevant text below one that is not relevant."""
     rank: int
     """Its rank."""
+    average_precision: float
+    """Of the whole query, 0 to 1."""
     relevant_score: float
     """Its score."""
     first: str
     """The text that comes first of those that are not relevant."""
     first_score: float
-    """Its score."""
+    """Its score, of the same similarity."""
+    compared_by: str | None = None
+    """Name of that similarity, where the system has several."""
+    note: str = ""
+    """What else is to be said of the rank."""
 
 
 def ranks_of(
@@ -93,19 +108,23 @@ def average_precision(ranks: Int[np.ndarray, " r"], n_relevant: int) -> float:
     return float(np.sum(np.arange(1, len(ranks) + 1) / np.sort(ranks))) / n_relevant
 
 
+def first_late(ranks: Int[np.ndarray, " r"]) -> int | None:
+    """Place of the first relevant document that stands below one that is not relevant; None if none does."""
+    order = np.argsort(ranks)
+    late = np.flatnonzero(ranks[order] > np.arange(1, len(ranks) + 1))
+    return int(order[late[0]]) if len(late) else None
+
+
 def late_first(place: tuple[str, str, str], queries: Sequence[Late]) -> list[list[WorstPair]]:
-    """The queries whose first relevant text comes latest, as two pairs each: that text, and the one in its place.
+    """The queries of the lowest average precision first, as two pairs each: the text too low, and that above it.
 
     Args:
         place: Task, model and similarity.
-        queries: Those that have relevant texts.
+        queries: Those with a relevant text that stands too low.
     """
-    late = [one for one in queries if one.rank > 1]
-    late.sort(key=lambda one: (-one.rank, one.relevant_score - one.first_score))
-    return [
-        [
-            WorstPair(*place, one.query, one.relevant, one.relevant_score, f"relevant, found at rank {one.rank:,}"),
-            WorstPair(*place, one.query, one.first, one.first_score, "first of those not called relevant"),
-        ]
-        for one in late[:_LISTED]
-    ]
+    listed = []
+    for one in sorted(queries, key=lambda one: (one.average_precision, one.relevant_score - one.first_score)):
+        found = f"relevant, found at rank {one.rank:,}{one.note}"
+        pairs = (one.relevant, one.relevant_score, found), (one.first, one.first_score, _FIRST)
+        listed.append([WorstPair(*place, one.query, *pair, compared_by=one.compared_by) for pair in pairs])
+    return listed

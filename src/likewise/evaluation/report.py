@@ -12,13 +12,15 @@ from pathlib import Path
 
 from likewise.evaluation.measures import Measure
 from likewise.evaluation.plot import COLOURS, interval_plot
+from likewise.evaluation.provenance import Provenance
 from likewise.evaluation.statistics import Comparison
-from likewise.evaluation.tables import Grid, Results, decimals, grids, number, p_value, short_names
-from likewise.evaluation.worst import WorstPair
+from likewise.evaluation.tables import Grid, Results, decimals, grids, number, p_value, printable, score_of, with_minus
 
 __all__ = ["to_page"]
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+
+_NO_SUM = "<p>This similarity is no sum over pairs of words.</p>"
 
 _SURE = 0.05
 """p value below which a difference is set in bold."""
@@ -35,8 +37,9 @@ def to_page(results: Results) -> str:
         ("overview", "Overview", _overview(results, digits)),
         ("differences", "Differences", _differences(results.comparisons, digits)),
         ("slices", "Kinds of pairs", _slices(results.slices, digits)),
-        ("worst", "What weighs most against each system", _worst(results.worst)),
+        ("worst", "Worst errors", _worst(results)),
         ("all", "Every number", _every(results.measures, digits)),
+        ("how", "How this was measured", _how(results.how)),
     ]
     kept = [(anchor, head, body) for anchor, head, body in sections if body]
     links = "".join(f'<a href="#{anchor}">{escape(head)}</a>' for anchor, head, _ in kept)
@@ -53,7 +56,7 @@ def to_page(results: Results) -> str:
         f"<main>{body}</main><footer><p>Made by likewise evaluate.</p></footer><script>{script}</script>"
         "</body></html>\n"
     )
-    return page.encode("utf-8", "replace").decode("utf-8")  # lone surrogates cannot be written in any encoding
+    return printable(page)
 
 
 def _summary(results: Results) -> str:
@@ -65,17 +68,21 @@ def _summary(results: Results) -> str:
 
 
 def _overview(results: Results, digits: Mapping[str, int]) -> str:
+    if not results.measures:
+        return "<p>Nothing was measured.</p>"
     parts = []
     for grid in grids(results.measures, digits):
         plot = interval_plot(grid)
         legend = _legend(grid) if plot else ""
-        parts.append(f"<h3>{_text(grid.title)}</h3>{_grid(grid)}{legend}{plot}")
+        reasons = "".join(f'<p class="soft">– {_text(reason)}</p>' for reason in grid.reasons())
+        parts.append(f"<h3>{_text(grid.title)}</h3>{_grid(grid)}{reasons}{legend}{plot}")
+    parts += [f'<p class="soft">{_text(note)}</p>' for note in results.notes]
+    notes = []
     if any(one.low is not None for one in results.measures):
-        parts.append(
-            '<p class="soft">Small: the 95 % bootstrap interval over the examples. '
-            "Bold green: the best of a column, which may not differ from the next beyond chance.</p>"
-        )
-    return "".join(parts)
+        notes.append("Small: the 95 % interval.")
+    if any(grid.best() for grid in grids(results.measures, digits)):
+        notes.append("Bold green: the best of a column, which may not differ from the next beyond chance.")
+    return "".join(parts) + (f'<p class="soft">{" ".join(notes)}</p>' if notes else "")
 
 
 def _legend(grid: Grid) -> str:
@@ -108,7 +115,7 @@ def _cell(cell: Measure | None, digits: Mapping[str, int], best: bool) -> str:
     value, interval = number(cell, digits).partition(" ")[0], ""
     if cell.low is not None and cell.high is not None:
         places = digits.get(cell.metric, 2)
-        interval = f"<small>{cell.low:.{places}f} to {cell.high:.{places}f}</small>"
+        interval = f"<small>{with_minus(f'{cell.low:.{places}f} to {cell.high:.{places}f}')}</small>"
     kind = ' class="best"' if best else ""
     return f'<td data-value="{cell.value!r}"{kind} title="n = {cell.n:,}">{value}{interval}</td>'
 
@@ -132,17 +139,20 @@ def _differences(comparisons: Sequence[Comparison], digits: Mapping[str, int]) -
 
 
 def _difference(one: Comparison, places: int) -> str:
+    empty = '<td data-value=""></td>'
     if one.difference is None:
-        return (
-            f'<td data-value="" class="none" title="{_text(one.reason or "")}">–</td>' + '<td data-value=""></td>' * 2
-        )
-    interval = '<td data-value=""></td>'
+        return f'<td data-value="" class="none" title="{_text(one.reason or "")}">–</td>{empty}{empty}'
+    if one.difference == 0 == one.low == one.high:
+        return f'<td data-value="0" class="none">identical</td>{empty}{empty}'
+    interval = empty if one.reason is None else f'<td data-value="" class="none" title="{_text(one.reason)}">–</td>'
     if one.low is not None and one.high is not None:
-        interval = f'<td data-value="{one.low!r}">{one.low:+.{places}f} to {one.high:+.{places}f}</td>'
-    chance = '<td data-value=""></td>'
+        ends = with_minus(f"{one.low:+.{places}f} to {one.high:+.{places}f}")
+        interval = f'<td data-value="{one.low!r}">{ends}</td>'
+    chance = empty
     if one.p_value is not None:
         chance = f'<td data-value="{one.p_value!r}">{p_value(one.p_value)}</td>'
-    return f'<td data-value="{one.difference!r}">{one.difference:+.{places}f}</td>{interval}{chance}'
+    difference = with_minus(f"{one.difference:+.{places}f}")
+    return f'<td data-value="{one.difference!r}">{difference}</td>{interval}{chance}'
 
 
 def _slices(slices: Sequence[Measure], digits: Mapping[str, int]) -> str:
@@ -154,8 +164,7 @@ def _slices(slices: Sequence[Measure], digits: Mapping[str, int]) -> str:
     systems = list(dict.fromkeys((one.model, one.similarity) for one in shown))
     found = {(one.task, one.subset, one.model, one.similarity): one for one in shown}
     heads = [*([("task", True)] if several else []), ("kind", True), ("n", False)]
-    short = short_names(model for model, _ in systems)
-    heads += [(f"{short[model]} {similarity}".strip(), False) for model, similarity in systems]
+    heads += [(f"{model} {similarity}".strip(), False) for model, similarity in systems]
     rows = []
     for task, subset in dict.fromkeys((one.task, one.subset) for one in shown):
         cells = [found.get((task, subset, *system)) for system in systems]
@@ -170,32 +179,43 @@ def _slices(slices: Sequence[Measure], digits: Mapping[str, int]) -> str:
     return f'{_filter("slices-table")}{table}<p class="soft">{note}</p>'
 
 
-def _worst(worst: Sequence[WorstPair]) -> str:
+def _worst(results: Results) -> str:
     from likewise.explain.render.html import to_html
 
+    if results.worst is None:
+        return ""
     parts = []
-    for system, pairs in groupby(worst, lambda pair: (pair.task, pair.model, pair.similarity)):
-        parts.append(f"<h3>{_text(', '.join(system))}</h3>")
+    for system, pairs in groupby(results.worst, lambda pair: (pair.task, pair.model, pair.similarity)):
+        parts.append(f"<h3>{_text(', '.join(filter(None, system)))}</h3>")
         for pair in pairs:
-            why = "<p>This similarity is no sum over pairs of words.</p>"
+            why = "<p>This score is not explained.</p>" if pair.unexplained else _NO_SUM
             why = why if pair.explanation is None else to_html(pair.explanation)
             gold = "" if pair.gold is None else f'<span class="tag">gold {pair.gold:g}</span>'
             parts.append(
                 f'<details><summary><span class="tag off">{_text(pair.verdict)}</span>{gold}'
-                f'<span class="tag">score {pair.score:.4f}</span>'
+                f'<span class="tag">{_text(score_of(pair))}</span>'
                 f'<span class="texts"><b>a</b><span>{_text(pair.a)}</span><b>b</b><span>{_text(pair.b)}</span></span>'
                 f"</summary><div>{why}</div></details>"
             )
-    note = (
-        '<p class="soft">Open a pair to see which words made its score. Percentiles: its place among all pairs of the '
-        "task by score, minus that by gold.</p>"
-    )
-    return note + "".join(parts) if parts else ""
+    if not parts:
+        return "<p>None: no example counts as wrong.</p>"
+    parts += [f"<h3>{_text(', '.join(filter(None, system)))}</h3><p>None.</p>" for system in results.faultless()]
+    note = "Open a pair to see which words made its score."
+    if any("percentiles" in pair.verdict for pair in results.worst):
+        note += " Percentiles: its place among all pairs of the task by score, minus that by gold."
+    return f'<p class="soft">{note}</p>{"".join(parts)}'
+
+
+def _how(how: Provenance | None) -> str:
+    if how is None:
+        return ""
+    rows = "".join(f"<dt>{_text(what)}</dt><dd>{_text(value)}</dd>" for what, value in how.rows())
+    return f'<dl class="how">{rows}</dl>'
 
 
 def _every(measures: Sequence[Measure], digits: Mapping[str, int]) -> str:
-    if not measures:
-        return "<p>Nothing was measured.</p>"
+    if len({(one.task, one.subset) for one in measures}) < 2:
+        return ""  # the overview has them all
     names = ("task", "subset", "model", "similarity", "metric")
     why = any(one.reason for one in measures)
     heads = [*((name, True) for name in names), ("value", False), ("n", False), *([("why none", True)] if why else [])]
@@ -227,7 +247,7 @@ def _filter(table: str) -> str:
 
 
 def _breakable(text: str) -> str:
-    return _text(text).replace("_", "_<wbr>")
+    return _text(text).replace("_", "_<wbr>").replace("/", "/<wbr>")
 
 
 def _text(text: str) -> str:

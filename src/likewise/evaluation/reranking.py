@@ -6,22 +6,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
 from likewise.data import RetrievalSet
-from likewise.errors import InputError, MissingExtraError
+from likewise.errors import DataWarning, InputError, MissingExtraError, warn
 from likewise.evaluation.example_scores import ExampleScores
 from likewise.evaluation.measures import Embedder, Measure
 from likewise.evaluation.pair_scores import score_pairs
-from likewise.evaluation.ranking import Late, average_precision, late_first, ranks_of, reciprocal_rank
+from likewise.evaluation.ranking import Late, average_precision, first_late, late_first, ranks_of, reciprocal_rank
 from likewise.similarity import Similarity, by_name
 
-__all__ = ["Shortlist", "evaluate_reranking", "hard_shortlists", "score_reranking"]
+__all__ = ["Shortlist", "evaluate_reranking", "hard_shortlists", "lists_that_order", "score_reranking"]
 
 
 @dataclass(frozen=True)
 class Shortlist:
-    """A query and the texts to be ordered for it."""
+    """A query and the texts to be ordered for it.
+
+    Raises:
+        InputError: A text is both positive and negative.
+    """
 
     query: str
     """What is asked."""
@@ -29,6 +32,11 @@ class Shortlist:
     """Texts that belong to it."""
     negatives: tuple[str, ...]
     """Texts that do not."""
+
+    def __post_init__(self) -> None:
+        both = next((text for text in self.positives if text in set(self.negatives)), None)
+        if both is not None:
+            raise InputError(f"{both!r} is both positive and negative for {self.query!r}; keep it on one side")
 
 
 def evaluate_reranking(
@@ -54,8 +62,8 @@ def score_reranking(
 ) -> list[ExampleScores]:
     """MAP and MRR@10, times 100, of each list under each similarity; each distinct text is encoded once.
 
-    A list without positives or without negatives says nothing about order and is left out; n counts the others. Of
-    equal scores the negatives come first.
+    A list without positives or without negatives says nothing about order and is left out with one `DataWarning` for
+    all; n counts the others. Of equal scores the negatives come first.
 
     Args:
         model: The model to evaluate.
@@ -67,7 +75,7 @@ def score_reranking(
     Raises:
         InputError: A similarity that the model cannot serve, or a model that gives NaN.
     """
-    lists = [one for one in lists if one.positives and one.negatives]
+    lists = lists_that_order(lists)
     pairs = [(one.query, text) for one in lists for text in (*one.positives, *one.negatives)]
     found = score_pairs(model, pairs, similarities, progress=progress)
     ends = np.cumsum([len(one.positives) + len(one.negatives) for one in lists])[:-1]
@@ -79,19 +87,30 @@ def score_reranking(
         for one, own in zip(lists, np.split(scores, ends), strict=False):
             n = len(one.positives)
             ranks = ranks_of(own, np.arange(n), np.ones(n))
-            values["map"].append(100 * average_precision(ranks, n))
+            precision = average_precision(ranks, n)
+            values["map"].append(100 * precision)
             values["mrr@10"].append(100 * reciprocal_rank(ranks, 10))
-            late.append(_late(one, own, int(ranks.min())))
-        place = task, model.name, similarity.name
+            at = first_late(ranks)
+            if at is not None:
+                other = int(own[n:].argmax())
+                place = one.query, one.positives[at], int(ranks[at]), precision, float(own[at])
+                late.append(Late(*place, one.negatives[other], float(own[n + other])))
+        name = task, model.name, similarity.name
         each = {metric: np.asarray(found, np.float64) for metric, found in values.items()}
-        systems.append(ExampleScores(*place, lists, each, reason, late_first(place, late)))
+        systems.append(ExampleScores(*name, lists, each, reason, late_first(name, late)))
     return systems
 
 
-def _late(one: Shortlist, scores: Float[np.ndarray, " candidates"], rank: int) -> Late:
-    best, other = int(scores[: len(one.positives)].argmax()), int(scores[len(one.positives) :].argmax())
-    relevant, first = one.positives[best], one.negatives[other]
-    return Late(one.query, relevant, rank, float(scores[best]), first, float(scores[len(one.positives) + other]))
+def lists_that_order(lists: Sequence[Shortlist]) -> list[Shortlist]:
+    """The lists with both positives and negatives; one `DataWarning` says how many were left out."""
+    kept = [one for one in lists if one.positives and one.negatives]
+    if len(kept) < len(lists):
+        warn(
+            f"{len(lists) - len(kept):,} of {len(lists):,} lists were left out: without a positive or without a "
+            "negative there is nothing to order",
+            DataWarning,
+        )
+    return kept
 
 
 def hard_shortlists(data: RetrievalSet, n_negatives: int = 50) -> list[Shortlist]:
@@ -99,7 +118,8 @@ def hard_shortlists(data: RetrievalSet, n_negatives: int = 50) -> list[Shortlist
 
     Args:
         data: Documents, queries and what is relevant.
-        n_negatives: Most documents that are not relevant; only such as share a word with the query.
+        n_negatives: Most documents that are not relevant; only such as share a word with the query, and have another
+            text than the relevant ones.
 
     Raises:
         InputError: `n_negatives` is below 1.
@@ -126,7 +146,7 @@ def hard_shortlists(data: RetrievalSet, n_negatives: int = 50) -> list[Shortlist
     for query, found in asked.items():
         shared = (vectorizer.transform([data.queries[query]]) @ documents).toarray()[0]
         order = [int(place) for place in np.argsort(-shared, kind="stable") if shared[place] > 0]
-        others = [place for place in order if names[place] not in found][:n_negatives]
         positives = tuple(data.corpus[one] for one in sorted(found))
-        lists.append(Shortlist(data.queries[query], positives, tuple(texts[place] for place in others)))
+        others = [place for place in order if names[place] not in found and texts[place] not in positives]
+        lists.append(Shortlist(data.queries[query], positives, tuple(texts[place] for place in others[:n_negatives])))
     return lists

@@ -2,12 +2,17 @@
 
 A resample of n examples is a row of n counts that sum to n. Weighted by the counts, a mean, a linear and a rank
 correlation of the resample are sums over the original examples: nothing is drawn, copied or sorted again.
+
+Fewer than `LEAST` examples are not resampled: resamples of three examples that point the same way all do, and would
+call that sure. Values that are all right or wrong have Wilson's interval, which holds for any number of examples and
+is not of width 0 where everything is right.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -16,16 +21,21 @@ from likewise.errors import InputError
 from likewise.evaluation.measures import Measure
 
 __all__ = [
+    "LEAST",
     "RESAMPLES",
     "STATISTICS",
     "Comparison",
     "best",
     "compare_resamples",
     "interval_of",
+    "interval_or_reason",
     "mcnemar",
     "no_correlation",
     "resample_counts",
     "resampled",
+    "scaled",
+    "too_few",
+    "wilson",
 ]
 
 STATISTICS = ("spearman", "pearson", "mean")
@@ -33,6 +43,9 @@ STATISTICS = ("spearman", "pearson", "mean")
 
 RESAMPLES = 1_000
 """Resamples of an interval, unless said otherwise."""
+
+LEAST = 10
+"""Fewest examples that are resampled."""
 
 _CELLS = 2_000_000
 """Counts held at a time, which bounds the memory."""
@@ -93,10 +106,25 @@ def no_correlation(scores: Float[np.ndarray, " n"], gold: Float[np.ndarray, " n"
         return f"{int((~np.isfinite(scores)).sum())} of the scores are NaN or infinite"
     if not np.isfinite(gold).all():
         return f"{int((~np.isfinite(gold)).sum())} of the gold values are NaN or infinite"
-    rounding = 8 * np.finfo(scores.dtype).eps * float(np.abs(scores).max())
-    if float(np.ptp(scores)) <= rounding:
+    wide = scaled(scores)
+    rounding = 8 * np.finfo(scores.dtype).eps * float(np.abs(wide).max())
+    if float(np.ptp(wide)) <= rounding:
         return "all scores are equal"
-    return "all gold values are equal" if np.ptp(gold) == 0 else None
+    return "all gold values are equal" if gold.min() == gold.max() else None
+
+
+def scaled(values: Float[Any, " n"]) -> Float[np.ndarray, " n"]:
+    """The values in float64 times a power of two that brings the largest to 1 or near it.
+
+    No digit changes, and so no correlation; but squares of what was 1e300 or 1e-300 can be taken.
+    """
+    wide = np.asarray(values, np.float64)
+    return np.ldexp(wide, -int(np.frexp(np.abs(wide).max(initial=0))[1]))
+
+
+def too_few(n: int) -> str | None:
+    """Why n examples have no resamples; None if they have."""
+    return f"no interval and no test by resampling with n = {n}; {LEAST} are needed" if n < LEAST else None
 
 
 def resampled(
@@ -107,7 +135,7 @@ def resampled(
     resamples: int = RESAMPLES,
     seed: int | Sequence[int] = 0,
 ) -> Float[np.ndarray, " resamples"]:
-    """The statistic on resamples drawn with replacement; NaN where a resample has no value.
+    """The statistic on resamples drawn with replacement; NaN where a resample has no value; see `resample_counts`.
 
     The same `seed` and n give the same resamples, so that two systems on the same examples are compared in pairs.
 
@@ -119,7 +147,8 @@ def resampled(
         seed: Of the random numbers.
 
     Returns:
-        Correlations in [-1, 1], or means; 1,000 resamples of 5,000 pairs take about half a second.
+        Correlations in [-1, 1], or means; 1,000 resamples of 5,000 pairs take about half a second. Nothing for fewer
+        than `LEAST` examples.
 
     Raises:
         InputError: An unknown statistic, or a correlation without gold values, or with too many or few.
@@ -132,24 +161,23 @@ def resampled(
     if statistic != "mean" and (gold is None or len(gold) != len(values)):
         n_gold = "no" if gold is None else len(gold)
         raise InputError(f"{len(values)} scores and {n_gold} gold values: {statistic} needs one for each score")
-    x = np.asarray(values, np.float64)
-    if not len(x):
-        return np.full(resamples, np.nan)
+    draws = resample_counts(len(values), resamples, seed)
     if gold is None or statistic == "mean":
-        parts = [counts @ x / len(x) for counts in resample_counts(len(x), resamples, seed)]
+        x = np.asarray(values, np.float64)
+        parts = [counts @ x / len(x) for counts in draws]
     elif statistic == "pearson":
-        y = np.asarray(gold, np.float64)
-        parts = [
-            _weighted_pearson(x - x.mean(), y - y.mean(), counts) for counts in resample_counts(len(x), resamples, seed)
-        ]
+        x, y = scaled(values), scaled(gold)
+        parts = [_weighted_pearson(x - x.mean(), y - y.mean(), counts) for counts in draws]
     else:
-        ties = _Ties(x), _Ties(np.asarray(gold, np.float64))
-        parts = [_weighted_spearman(*ties, counts) for counts in resample_counts(len(x), resamples, seed)]
-    return np.concatenate(parts)
+        ties = _Ties(np.asarray(values, np.float64)), _Ties(np.asarray(gold, np.float64))
+        parts = [_weighted_spearman(*ties, counts) for counts in draws]
+    return np.concatenate(parts) if parts else np.zeros(0)
 
 
 def resample_counts(n: int, resamples: int, seed: int | Sequence[int]) -> Iterator[Float[np.ndarray, "some n"]]:
-    """How often each of n examples is drawn in each resample, some resamples at a time."""
+    """How often each of n examples is drawn in each resample, some resamples at a time; none if n is below `LEAST`."""
+    if n < LEAST:
+        return
     rng = np.random.default_rng(seed)
     step = max(1, _CELLS // n)
     for start in range(0, resamples, step):
@@ -173,18 +201,55 @@ def interval_of(values: Float[np.ndarray, " resamples"], level: float = 0.95) ->
     return float(low), float(high)
 
 
+def interval_or_reason(
+    values: Float[np.ndarray, " resamples"], n: int
+) -> tuple[tuple[float, float] | None, str | None]:
+    """The 95 % interval of values resampled from n examples, or why there is none.
+
+    One of no width is none: where all examples are alike so are all resamples, however few the examples are.
+    """
+    found = interval_of(values) if len(values) else None
+    if found is None:
+        return None, too_few(n) or "no interval: too few resamples have a value"
+    if found[1] - found[0] <= 1e-9 * max(map(abs, found)):
+        return None, "no interval: all resamples give the same value, which does not make it sure"
+    return found, None
+
+
+def wilson(n_right: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval of the part that is right, 0 to 1.
+
+    Raises:
+        InputError: There is no example, or more are right than there are.
+
+    Source:
+        Wilson 1927; Brown, Cai & DasGupta 2001.
+    """
+    from scipy.stats import norm
+
+    if not 0 <= n_right <= n or not n:
+        raise InputError(f"{n_right} of {n} examples cannot be right; an interval needs one example or more")
+    z = float(norm.ppf((1 + level) / 2))
+    part, weight = n_right / n, z * z / n
+    middle = (part + weight / 2) / (1 + weight)
+    half = float(np.sqrt(weight * (part * (1 - part) + weight / 4))) / (1 + weight)
+    return (0.0 if not n_right else middle - half), (1.0 if n_right == n else middle + half)
+
+
 def compare_resamples(
-    first: Float[np.ndarray, " resamples"], second: Float[np.ndarray, " resamples"]
+    first: Float[np.ndarray, " resamples"], second: Float[np.ndarray, " resamples"], *, n: int | None = None
 ) -> tuple[tuple[float, float] | None, float | None]:
     """The 95 % interval of second minus first, and the two-sided p value of the paired bootstrap.
 
     Args:
         first: Values of the first system on resamples.
         second: Values of the second on the same ones.
+        n: Examples resampled, where they are known.
 
     Returns:
         The p value is twice the smaller part of resamples on either side of 0, counting the sample itself, so that
-        it is never 0; 1 for systems that never differ. None, as for intervals, where too few have a value.
+        it is never 0; 1 for systems that never differ. With `n` it is never below 2^(1 - n) either, which is the
+        least that a sign test of n differences can say. None, as for intervals, where too few have a value.
 
     Source:
         Efron & Tibshirani 1993, chapters 15 and 16.
@@ -195,7 +260,8 @@ def compare_resamples(
         return None, None
     known = differences[np.isfinite(differences)]
     smaller = min(int((known <= 0).sum()), int((known >= 0).sum()))
-    return interval, min(1.0, 2 * (smaller + 1) / (len(known) + 1))
+    least = 0.0 if n is None else 2.0 ** (1 - n)
+    return interval, min(1.0, max(least, 2 * (smaller + 1) / (len(known) + 1)))
 
 
 def mcnemar(first: Bool[np.ndarray, " n"], second: Bool[np.ndarray, " n"]) -> float:

@@ -20,15 +20,18 @@ from likewise.evaluation.statistics import (
     RESAMPLES,
     Comparison,
     compare_resamples,
-    interval_of,
+    interval_or_reason,
     no_correlation,
     resampled,
+    scaled,
+    too_few,
 )
 from likewise.similarity import Similarity, by_name
 
 __all__ = [
     "AVERAGE",
     "METRICS",
+    "UNNORMALISED",
     "Correlation",
     "SystemScores",
     "TaskScores",
@@ -37,6 +40,7 @@ __all__ = [
     "evaluate_pairs",
     "evaluate_sts",
     "score_sts",
+    "subset_of",
 ]
 
 Tasks = Mapping[str, Mapping[str, Sequence[ScoredPair]]]
@@ -45,8 +49,14 @@ Tasks = Mapping[str, Mapping[str, Sequence[ScoredPair]]]
 METRICS = ("spearman", "pearson")
 """What is measured, both times 100."""
 
+UNNORMALISED = " (unnormalised)"
+"""End of the name of a similarity of vectors before a final scaling to length 1, where that makes a difference."""
+
 AVERAGE = "Avg."
 """Task under which the mean over the tasks stands."""
+
+
+_NOT_ASKED = "no resamples were asked for"
 
 
 @dataclass(frozen=True)
@@ -83,9 +93,14 @@ class TaskScores:
 
     @property
     def subsets(self) -> dict[str, slice]:
-        """Each source, where there are several, and then "all"."""
-        several = dict(self.sources) if len(self.sources) > 1 else {}
-        return {**several, "all": slice(0, len(self.pairs))}
+        """Each source, where there are several, see `subset_of`, and then "all"."""
+        several = self.sources.items() if len(self.sources) > 1 else ()
+        return {**{subset_of(name): rows for name, rows in several}, "all": slice(0, len(self.pairs))}
+
+
+def subset_of(source: str) -> str:
+    """What the rows of a source are called: "all" and "mean", which the table has itself, are marked."""
+    return f"{source} (source)" if source.removesuffix(" (source)") in ("all", "mean") else source
 
 
 @dataclass(frozen=True)
@@ -96,11 +111,7 @@ class _Cell:
     n: int
     reason: str | None
     resamples: Float[np.ndarray, " resamples"]
-
-    @property
-    def interval(self) -> tuple[float | None, float | None]:
-        found = interval_of(self.resamples) if self.value is not None and len(self.resamples) else None
-        return found or (None, None)
+    unsure: str | None = None  # why there are no resamples of a value
 
 
 _Key = tuple[str, str, str]  # task, subset, metric
@@ -126,12 +137,18 @@ class SystemScores:
 
         "all" is the correlation over the pairs of all sources together (Gao et al. 2021, appendix B). The task
         "Avg." is the mean of "all" over the tasks, where there are several. Nothing is NaN: a number that does not
-        exist is None and has its reason, and so is every mean that it would enter.
+        exist is None and has its reason, and so is every mean that it would enter. In the same way an interval of too
+        few pairs, or of resamples that are all alike, is none.
         """
-        return [
-            Measure(task, subset, self.model, self.similarity, metric, cell.value, cell.n, *cell.interval, cell.reason)
-            for (task, subset, metric), cell in self._cells.items()
-        ]
+        measures = []
+        for (task, subset, metric), cell in self._cells.items():
+            interval, reason = None, cell.reason
+            if cell.value is not None and self.n_resamples:
+                interval, why = interval_or_reason(cell.resamples, cell.n)
+                reason = cell.unsure or why
+            place, (low, high) = (task, subset, self.model, self.similarity), interval or (None, None)
+            measures.append(Measure(*place, metric, cell.value, cell.n, low, high, reason))
+        return measures
 
     def compare(self, first: SystemScores) -> list[Comparison]:
         """This system minus `first`, with 95 % intervals and p values of a paired bootstrap.
@@ -165,11 +182,14 @@ class SystemScores:
         scores, gold = task.scores[rows], task.gold[rows]
         found = correlate(scores, gold)
         value: float | None = getattr(found, metric)
+        unsure: str | None = _NOT_ASKED
         draws = np.zeros(0)
         if value is not None and self.n_resamples:
-            seed = (self.seed, zlib.crc32(f"{task.task}/{subset}".encode()))
+            name = f"{task.task}/{subset}".encode(errors="surrogatepass")  # a file's name need not be Unicode
+            seed = (self.seed, zlib.crc32(name))
             draws = 100 * resampled(metric, scores, gold, resamples=self.n_resamples, seed=seed)
-        return _Cell(value, found.n, found.reason, draws)
+            unsure = too_few(found.n)
+        return _Cell(value, found.n, found.reason, draws, unsure)
 
 
 def correlate(scores: Float[Any, " n"], gold: Float[Any, " gold"]) -> Correlation:
@@ -189,7 +209,7 @@ def correlate(scores: Float[Any, " n"], gold: Float[Any, " gold"]) -> Correlatio
     reason = no_correlation(scores if np.issubdtype(scores.dtype, np.floating) else scores.astype(np.float64), gold)
     if reason:
         return Correlation(len(scores), None, None, reason)
-    scores = scores.astype(np.float64)
+    scores, gold = scaled(scores), scaled(gold)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", stats.NearConstantInputWarning)  # what is only rounding was caught above
         spearman, pearson = stats.spearmanr(scores, gold).statistic, stats.pearsonr(scores, gold).statistic
@@ -295,14 +315,14 @@ def score_sts(
         scored = [TaskScores(task, _slices(tasks[task]), pairs, part) for (task, pairs), part in parts]
         name = by_name(similarity).name
         scale_matters = name in ("dot", "euclidean", "manhattan") and not normalised
-        label = f"{name} (unnormalised)" if scale_matters else name
+        label = f"{name}{UNNORMALISED}" if scale_matters else name
         systems.append(SystemScores(model.name, label, scored, n_resamples, seed))
     return systems
 
 
 def _slices(sources: Mapping[str, Sequence[ScoredPair]]) -> dict[str, slice]:
     ends = np.cumsum([len(pairs) for pairs in sources.values()]).tolist()
-    starts = [0, *ends[:-1]]
+    starts = [0, *ends][: len(ends)]
     return {name: slice(start, end) for name, start, end in zip(sources, starts, ends, strict=True)}
 
 
@@ -312,8 +332,11 @@ def _mean(cells: Mapping[str, _Cell]) -> _Cell:
     missing = [f"{name}: {cell.reason}" for name, cell in cells.items() if cell.value is None]
     if missing:
         return _Cell(None, n, "; ".join(missing), np.zeros(0))
-    values = [cell.value for cell in cells.values() if cell.value is not None]
-    return _Cell(float(np.mean(values)), n, None, np.mean([cell.resamples for cell in cells.values()], axis=0))
+    value = float(np.mean([cell.value for cell in cells.values() if cell.value is not None]))
+    name, unsure = next(((name, cell.unsure) for name, cell in cells.items() if cell.unsure), ("", None))
+    if unsure:
+        return _Cell(value, n, None, np.zeros(0), unsure if unsure == _NOT_ASKED else f"{name}: {unsure}")
+    return _Cell(value, n, None, np.mean([cell.resamples for cell in cells.values()], axis=0))
 
 
 def _comparison(key: _Key, names: tuple[str, str], first: _Cell, second: _Cell) -> Comparison:
@@ -322,9 +345,9 @@ def _comparison(key: _Key, names: tuple[str, str], first: _Cell, second: _Cell) 
         reason = first.reason or second.reason
         return Comparison(task, subset, metric, *names, None, first.n, reason=reason)
     difference = second.value - first.value
-    if not len(first.resamples) or not len(second.resamples):
-        return Comparison(task, subset, metric, *names, difference, first.n, reason="no resamples were asked for")
-    interval, p_value = compare_resamples(first.resamples, second.resamples)
+    if first.unsure:
+        return Comparison(task, subset, metric, *names, difference, first.n, reason=first.unsure)
+    interval, p_value = compare_resamples(first.resamples, second.resamples, n=first.n)
     reason = None if interval else "too few resamples have a value"
     low, high = interval or (None, None)
     return Comparison(task, subset, metric, *names, difference, first.n, low, high, p_value, reason=reason)

@@ -17,9 +17,6 @@ from likewise.similarity import Similarity, by_name
 
 __all__ = ["evaluate_triplets", "score_triplets"]
 
-_LISTED = 100
-"""Most triplets that are kept as the worst."""
-
 
 def score_triplets(
     model: Embedder,
@@ -58,7 +55,9 @@ def score_triplets(
         place, positive, negative = (task, model.name, similarity.name), scores[0::2], scores[1::2]
         right = {"accuracy": (positive > negative).astype(np.float64)}
         reason, wrong = _no_value(positive, negative), _wrong(place, triplets, positive, negative)
-        systems.append(ExampleScores(*place, triplets, right, reason, wrong, n_resamples=n_resamples, seed=seed))
+        systems.append(
+            ExampleScores(*place, triplets, right, reason, wrong, n_resamples=n_resamples, seed=seed, top=1.0)
+        )
     return systems
 
 
@@ -92,7 +91,7 @@ def _wrong(
     """The triplets whose negative is nearest in comparison with the positive, as two pairs each."""
     margins = negative - positive
     listed = []
-    for i in np.argsort(-margins, kind="stable")[:_LISTED]:
+    for i in np.argsort(-margins, kind="stable"):
         if margins[i] >= 0:  # NaN is not
             one = triplets[i]
             negatives = WorstPair(

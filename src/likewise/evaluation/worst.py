@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from likewise.errors import InputError, TruncationWarning
-from likewise.evaluation.sts import SystemScores, TaskScores
+from likewise.evaluation.sts import UNNORMALISED, SystemScores, TaskScores
 from likewise.explain import Explanation
 from likewise.model import Model
 from likewise.similarity import Similarity, by_name
@@ -39,7 +39,13 @@ class WorstPair:
     gold: float | None = None
     """What people said, where they gave numbers."""
     explanation: Explanation | None = None
-    """Why the system said so; None if its similarity is no sum over pairs of tokens."""
+    """Why the system said so; None if its similarity is no sum over pairs of tokens, or see `unexplained`."""
+    compared_by: str | None = None
+    """Name of the similarity that gave this score, where a system has several; None where it has one."""
+    prompt: str | None = None
+    """What stood in front of both texts when they were scored; None for the model's own."""
+    unexplained: str | None = None
+    """Why there is no explanation, although the similarity has one."""
 
 
 def worst_pairs(system: SystemScores, task: str, k: int = 10) -> list[WorstPair]:
@@ -63,21 +69,42 @@ def worst_pairs(system: SystemScores, task: str, k: int = 10) -> list[WorstPair]
     for i in np.argsort(-np.abs(differences), kind="stable")[:k]:
         pair, found = chosen.pairs[i], "too alike" if differences[i] > 0 else "too unlike"
         verdict = f"{differences[i]:+.0f} percentiles: found {found}"
-        place = task, system.model, system.similarity
-        listed.append(WorstPair(*place, pair.a, pair.b, float(chosen.scores[i]), verdict, pair.gold))
+        place, scaled = (task, system.model, system.similarity), None
+        if system.similarity.endswith(UNNORMALISED):
+            scaled = "it was scored with vectors before their final scaling to length 1, which no explanation has"
+        score = float(chosen.scores[i])
+        listed.append(WorstPair(*place, pair.a, pair.b, score, verdict, pair.gold, unexplained=scaled))
     return listed
 
 
 def explain_worst(
     model: Model, worst: Sequence[WorstPair], similarity: str | Similarity, *, special_tokens: bool = True
 ) -> list[WorstPair]:
-    """The same pairs with their explanations; unchanged for a distance, which has none."""
-    if by_name(similarity).name in ("euclidean", "manhattan"):
-        return list(worst)
+    """The same pairs with the explanations of their scores.
+
+    Unchanged are those that a distance scored, which has none. Where the score cannot be explained as it was found,
+    the pair stays without an explanation, too, and its verdict says so.
+
+    Args:
+        model: The model that scored them.
+        worst: The pairs.
+        similarity: What scored those that name no other in `compared_by`.
+        special_tokens: Whether special tokens took part.
+    """
+    chosen = by_name(similarity)
+    others = {name: by_name(name) for pair in worst if (name := pair.compared_by) not in (None, chosen.name)}
+    return [_explained(model, pair, others.get(pair.compared_by or "", chosen), special_tokens) for pair in worst]
+
+
+def _explained(model: Model, pair: WorstPair, similarity: Similarity, special_tokens: bool) -> WorstPair:
+    if similarity.name in ("euclidean", "manhattan"):
+        return pair
+    if pair.unexplained is not None:
+        return replace(pair, verdict=f"{pair.verdict} (not explained: {pair.unexplained})")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruncationWarning)  # the explanation says it itself
-        found = [model.explain(pair.a, pair.b, similarity=similarity, special_tokens=special_tokens) for pair in worst]
-    return [replace(pair, explanation=one) for pair, one in zip(worst, found, strict=True)]
+        found = model.explain(pair.a, pair.b, similarity=similarity, special_tokens=special_tokens, prompt=pair.prompt)
+    return replace(pair, explanation=found)
 
 
 def _differences(task: TaskScores) -> Float[np.ndarray, " n"]:

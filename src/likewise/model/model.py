@@ -312,7 +312,13 @@ class Model:
         return self.similarity.matrix(both.select(rows), both.select(columns))
 
     def explain(
-        self, a: str, b: str, *, similarity: str | Similarity | None = None, special_tokens: bool = True
+        self,
+        a: str,
+        b: str,
+        *,
+        similarity: str | Similarity | None = None,
+        special_tokens: bool = True,
+        prompt: str | None = None,
     ) -> Explanation:
         """A score and its parts, computed in float64: what each pair of tokens and of words adds.
 
@@ -321,6 +327,7 @@ class Model:
             b: Right text, the columns.
             similarity: Another similarity than the model's own.
             special_tokens: Let [CLS], [SEP] and the prompt take part; they are rows of their own.
+            prompt: Put in front of both texts; by default the model's own.
 
         Raises:
             InputTypeError: A side is not one string.
@@ -328,7 +335,7 @@ class Model:
         """
         chosen = self.similarity if similarity is None else by_name(similarity)
         texts = [*as_texts([a]), *as_texts([b])]
-        prompt = self._prompt(None, None)
+        prompt = self._prompt(prompt, None)
         embeddings = _widened(self.encoder.embed(texts, prompt=prompt, special_tokens=special_tokens))
         left, right = embeddings.select([0]), embeddings.select([1])
         tokenized = self.encoder.tokenize(texts, prompt=prompt, special_tokens=special_tokens)

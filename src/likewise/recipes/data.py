@@ -33,6 +33,7 @@ from likewise.data import (
     read_triplets,
     section_triplets,
 )
+from likewise.data.arguments import argument_files
 from likewise.evaluation.arguments import Split
 from likewise.recipes.recipe import DataPart
 
@@ -168,7 +169,8 @@ def _read_arguments(paths: list[Path]) -> list[ArgumentPair]:
 
 def _highest(path: Path) -> float:
     """Highest gold of a corpus of arguments: AFS, UKP aspect, or BWS and others with a topic in each row."""
-    if path.is_dir() or path.stem.startswith("ArgPairs"):
+    path = argument_files(path)[0]
+    if path.stem.startswith("ArgPairs"):
         return _FULL_SCALE
     return 2.0 if path.suffix == ".tsv" else 1.0
 

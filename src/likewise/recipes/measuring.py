@@ -24,7 +24,7 @@ from likewise.data import (
 )
 from likewise.errors import InputError
 from likewise.evaluation import Measure, correlate, evaluate_ists, evaluate_sts, evaluate_triplets
-from likewise.evaluation.statistics import interval_of, resampled
+from likewise.evaluation.statistics import interval_of, resampled, too_few
 from likewise.model import CrossEncoder, Model
 
 __all__ = ["measured", "spearman"]
@@ -100,7 +100,8 @@ def _spearman_of(model: CrossEncoder, task: str, pairs: Sequence[ScoredPair]) ->
     if found.spearman is not None:
         interval = interval_of(100 * resampled("spearman", scores, gold, resamples=_RESAMPLES))
     low, high = interval or (None, None)
-    return Measure(task, "all", model.name, "", "spearman", found.spearman, len(pairs), low, high, found.reason)
+    reason = found.reason or too_few(len(pairs))
+    return Measure(task, "all", model.name, "", "spearman", found.spearman, len(pairs), low, high, reason)
 
 
 def _sections(folder: Path) -> tuple[str, list[TextTriplet]]:

@@ -10,9 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from likewise.data import object_in
 from likewise.errors import DataError
 from likewise.evaluation.measures import Measure
 from likewise.files import atomic_file
+from likewise.recipes.typed import build
 
 __all__ = ["Outcome", "Score", "read_outcome", "scores", "table", "write_outcome"]
 
@@ -110,11 +112,9 @@ def read_outcome(path: Path) -> Outcome:
         DataError: It is damaged.
     """
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        measures = {part: tuple(Measure(**one) for one in stored[part]) for part in ("before", "after")}
-        folder = str(path.parent / stored["folder"])
-        return Outcome(**{**stored, **measures, "data": tuple(stored["data"]), "folder": folder})
-    except (OSError, ValueError, TypeError, KeyError) as error:
+        stored = build(Outcome, object_in(path.read_text(encoding="utf-8"), "it"), "it")
+        return dataclasses.replace(stored, folder=str(path.parent / stored.folder))
+    except (OSError, ValueError) as error:
         raise DataError(f"cannot read the scores {path} ({error}); remove the folder to train it again") from error
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import os
-import types
-import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from likewise.errors import InputError
 from likewise.recipes.toml import read_toml
+from likewise.recipes.typed import build
 
 __all__ = [
     "DEV_SETS",
@@ -35,8 +34,6 @@ __all__ = [
     "read_recipe",
     "sized",
 ]
-
-T = TypeVar("T")
 
 SIZES = ("smoke", "small", "full")
 """Does it run (minutes on a CPU) · does it learn (a small-scale check) · as the paper did it."""
@@ -266,7 +263,7 @@ def read_recipe(path: str | os.PathLike[str]) -> Recipe:
         InputError: The file is missing or not TOML, a key is unknown (the nearest known one is named), missing, or
             has a value of another type.
     """
-    return _build(Recipe, read_toml(Path(path)), str(path), "")
+    return build(Recipe, read_toml(Path(path)), str(path))
 
 
 def sized(recipe: Recipe, size: str) -> Recipe:
@@ -310,38 +307,3 @@ def _smaller(stage: Stage, change: Size) -> Stage:
 
 def _least(*limits: int | None) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
-
-
-def _build(kind: type[T], table: Mapping[str, Any], path: str, place: str) -> T:
-    """A dataclass from a table; lists become tuples, tables the dataclasses of their fields."""
-    hints = typing.get_type_hints(kind)
-    fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    for key in table:
-        if key not in fields:
-            near = difflib.get_close_matches(key, fields, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(fields)}"
-            raise InputError(f"{path}: unknown key {place + key!r}{hint}")
-    for name, field in fields.items():
-        if name not in table and field.default is dataclasses.MISSING:
-            raise InputError(f"{path}: {place + name!r} is missing; every recipe says it")
-    values = {key: _value(hints[key], value, path, place + key) for key, value in table.items()}
-    try:
-        return kind(**values)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
-
-
-def _value(hint: Any, value: Any, path: str, place: str) -> Any:
-    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-    for option in options:
-        if typing.get_origin(option) is tuple and isinstance(value, list):
-            part = typing.get_args(option)[0]
-            return tuple(_value(part, one, path, f"{place}[{number}]") for number, one in enumerate(value))
-        if dataclasses.is_dataclass(option) and isinstance(value, dict):
-            return _build(typing.cast(type, option), value, path, f"{place}.")
-        if option is float and isinstance(value, int) and not isinstance(value, bool):
-            return float(value)
-        if option in (str, int, float, bool) and type(value) is option:
-            return value
-    wanted = " or ".join(getattr(option, "__name__", str(option)) for option in options if option is not type(None))
-    raise InputError(f"{path}: {place!r} is {value!r}; give a value of type {wanted}")

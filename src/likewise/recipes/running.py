@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import shutil
@@ -12,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from likewise.backbone.tensors import Tensors
 from likewise.data import read_stsb
-from likewise.errors import InputError
+from likewise.errors import InputError, ModelError
 from likewise.evaluation.arguments import Split
 from likewise.evaluation.measures import Measure
 from likewise.evaluation.sts import METRICS, correlate
@@ -66,12 +68,11 @@ def run(
         TrainingError: The loss became NaN.
     """
     splits = splits_of(plan)
-    if is_first_process():
-        _claim(output, plan, resume)
+    made = _claim(output, plan, resume) if is_first_process() else []
     try:
         return _all(plan, output, splits, resume, say)
     except BaseException:
-        _unclaim(output)
+        _unclaim(output, made)
         raise
 
 
@@ -102,8 +103,12 @@ def is_first_process() -> bool:
 # ------------------------------------------------------------------------------------------ one run
 
 
-def _claim(output: Path, plan: Plan, resume: bool) -> None:
-    """Refuse a folder of other runs; leave the recipe in it, by which it is known again."""
+def _claim(output: Path, plan: Plan, resume: bool) -> list[Path]:
+    """Refuse a folder of other runs; leave the recipe in it, by which it is known again.
+
+    Returns:
+        What was not there before: folders, the outer ones first, and the recipe.
+    """
     path = output / _RECIPE
     if path.exists():
         if not resume:
@@ -112,29 +117,42 @@ def _claim(output: Path, plan: Plan, resume: bool) -> None:
             raise InputError(
                 f"{output} holds runs of another recipe, size or base model (compare {path}); choose another folder"
             )
-        return
+        return []
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise InputError(f"{output} holds other things than runs; choose a new or an empty folder: --output")
+    made = [folder for folder in (*reversed(output.parents), output) if not folder.exists()]
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot make {output}: {error.strerror or error}; choose another --output") from error
     with atomic_file(path, "w") as stream:
         stream.write(recipe_text(plan.recipe))
+    return [*made, path]
 
 
-def _unclaim(output: Path) -> None:
-    """Leave nothing of a run that ended before it began, such as for a misspelt path."""
-    if is_first_process() and [path.name for path in output.iterdir()] == [_RECIPE]:
-        (output / _RECIPE).unlink()
-        output.rmdir()
+def _unclaim(output: Path, made: Sequence[Path]) -> None:
+    """Leave nothing of a run that ended before it began, such as for a misspelt path, and all that was there before."""
+    if not made or [path.name for path in output.iterdir()] != [_RECIPE]:
+        return
+    *folders, recipe = made
+    recipe.unlink()
+    with contextlib.suppress(OSError):  # somebody else put something there meanwhile
+        for folder in reversed(folders):
+            folder.rmdir()
 
 
 def _finished(plan: Plan, folder: Path, seed: int, split: Split | None) -> Outcome:
-    """What an earlier call left, unless its model is gone or it learned from other data than there is now."""
+    """What an earlier call left, unless its model is gone or damaged, or it learned from other data than now."""
     earlier = read_outcome(folder / _SCORES)
     if not (Path(earlier.folder) / "model.safetensors").is_file():
         raise InputError(f"{folder} has scores, but its model is gone; remove {folder} to train it again")
+    for path in Path(earlier.folder).rglob("*.safetensors"):
+        try:
+            Tensors(path.parent)
+        except ModelError as error:
+            raise InputError(
+                f"{folder} has scores, but {path} is damaged or cut short; remove {folder} to train it again"
+            ) from error
     read = [one for stage in plan.recipe.stages for one in rows_of(stage, plan, seed, split)]
     if digest_of(read) != earlier.digest:
         raise InputError(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from likewise.cli.evaluate.common import (
+    BOTH,
     Models,
     Outputs,
     compared,
@@ -48,7 +49,7 @@ Examples:
 @click.option("--folds", "n_folds", type=click.IntRange(min=2), default=10, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the folds.")
 @worst_option
-@evaluation_options()
+@evaluation_options(default_is=BOTH)
 def arguments(
     *,
     folder: Path,
@@ -84,5 +85,5 @@ def arguments(
             if fit is not None and setting in settings:
                 name = f"{model.name} + ridge"
                 measures += cross_validate(fit, pairs, splits, task=f"{task} {setting}", model=name)
-    title = f"Argument similarity, {task}"
+    title = f"Argument similarity, {task} (correlations × 100)"
     finish(measures, listed, outputs, title=title, comparisons=compared(systems) if systems else ())

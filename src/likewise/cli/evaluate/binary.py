@@ -32,6 +32,18 @@ _SETS = {"mrpc": "train", "qqp": "dev"}
 
 _SPLITS = ("train", "dev", "test")
 
+_OPTIMISTIC = "thresholds chosen there are best_accuracy and best_f1 without the option; name other pairs"
+
+_CHOSEN = (
+    "accuracy and f1: at thresholds chosen on other pairs; best_accuracy and best_f1: at the best ones on these very "
+    "pairs, and so optimistic"
+)
+
+_OWN = (
+    "best_accuracy and best_f1: at the best thresholds on these very pairs, and so optimistic; --choose-on with other "
+    "pairs gives accuracy and f1, too"
+)
+
 _EXAMPLE = """\b
 Examples:
   likewise evaluate binary --data mrpc --set mrpc
@@ -68,10 +80,11 @@ def binary(
     """Do scores tell pairs that mean the same from others? Accuracy, F1 and average precision, times 100.
 
     accuracy and f1 use thresholds chosen on another split; best_accuracy and best_f1 use the best ones on the very
-    pairs measured, and so are optimistic.
+    pairs measured, and so are optimistic. Worst errors are the pairs farthest on the wrong side of the threshold for
+    accuracy.
     """
     from likewise.evaluation.binary import score_binary
-    from likewise.evaluation.worst import explain_worst, worst_pairs
+    from likewise.evaluation.worst import explain_worst
 
     if data_set is None:
         task, pairs, chosen = _own(folder, choose_on)
@@ -84,13 +97,14 @@ def binary(
         found = score_binary(model, pairs, names, task=task, choose_on=chosen, n_resamples=resamples)
         systems += found
         for one, system in zip(names, found, strict=True):
-            listed += explain_worst(model, worst_pairs(system.as_scored(), task, worst), one)
+            listed += explain_worst(model, system.worst(worst), one)
     finish(
         [measure for system in systems for measure in system.measures()],
         listed,
         outputs,
-        title=f"Duplicates, {task}",
+        title=f"Duplicates, {task} (× 100, but for thresholds)",
         comparisons=compared(systems),
+        notes=[_CHOSEN if chosen else _OWN],
     )
 
 
@@ -99,7 +113,9 @@ def _known(
 ) -> tuple[str, Sequence[BinaryPair], Sequence[BinaryPair]]:
     from likewise.data import read_mrpc, read_qqp
 
-    other = choose_on or _SETS[data_set]
+    if choose_on == split:
+        raise click.UsageError(f"--choose-on is {split}, the split that is measured; {_OPTIMISTIC}")
+    other = _SETS[data_set] if choose_on is None else choose_on
     if other not in _SPLITS:
         raise click.UsageError(f"--choose-on is {other!r}, and a set has the splits {', '.join(_SPLITS)}")
     read = read_mrpc if data_set == "mrpc" else read_qqp
@@ -111,4 +127,10 @@ def _own(path: Path, choose_on: str | None) -> tuple[str, Sequence[BinaryPair], 
 
     if path.is_dir():
         raise click.UsageError(f"{path} is a folder; say which set it holds: --set {' or --set '.join(_SETS)}")
-    return path.stem, read_binary_pairs(path), read_binary_pairs(choose_on) if choose_on else ()
+    pairs = read_binary_pairs(path)
+    if choose_on is None:
+        return path.stem, pairs, ()
+    chosen = read_binary_pairs(choose_on)
+    if chosen == pairs:
+        raise click.UsageError(f"--choose-on has the very pairs that are measured; {_OPTIMISTIC}")
+    return path.stem, pairs, chosen

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from likewise.cli.evaluate.common import (
+    BOTH,
     Models,
     Outputs,
     data_option,
     default_similarities,
     evaluation_options,
     finish,
+    rivals,
     worst_option,
 )
 from likewise.cli.options import print_json
@@ -53,7 +55,7 @@ Examples:
     help="Folder for what each system aligned, as .wa files.",
 )
 @worst_option
-@evaluation_options()
+@evaluation_options(default_is=BOTH)
 def ists(
     *,
     folder: Path,
@@ -87,13 +89,13 @@ def ists(
                 listed += explain_worst(model, system.worst(worst), one, special_tokens=not no_special)
     if folder_wa is not None:
         _write_all(folder_wa, systems)
-    first = {system.subset: system for system in reversed(systems)}
+    by_subset = [[system for system in systems if system.subset == subset] for subset in gold]
     finish(
         [measure for system in systems for measure in system.measures()],
         listed,
         outputs,
-        title=f"Interpretable STS, {split}",
-        comparisons=[one.compare(first[one.subset]) for one in systems if one is not first[one.subset]],
+        title=f"Interpretable STS, {split} (F1 from 0 to 1)",
+        comparisons=[second.compare(first) for own in by_subset for first, second in rivals(own)],
     )
 
 
@@ -103,16 +105,29 @@ def ists(
 @click.option("--json", "as_json", is_flag=True, help="One JSON line.")
 @click.option("--strong", is_flag=True, help="Drop NOALI and scores below 3 from the gold, as CLRCMD does.")
 def wa(gold: Path, system: Path, as_json: bool, strong: bool) -> None:
-    """The official F1 values of iSTS for the alignments in SYSTEM against those in GOLD, from anywhere."""
+    """The official F1 values of iSTS for the alignments in SYSTEM against those in GOLD, from anywhere.
+
+    A sentence pair of GOLD that SYSTEM does not have counts as one in which it aligns nothing.
+    """
     from dataclasses import asdict
 
     from likewise.data import read_wa
+    from likewise.errors import DataWarning, warn
     from likewise.evaluation.ists_f1 import alignment_f1, strong_alignments
 
     people = strong_alignments(read_wa(gold)) if strong else read_wa(gold)
-    values = asdict(alignment_f1(people, read_wa(system)))
+    found = read_wa(system)
+    values = asdict(alignment_f1(people, found))
+    n_missing = len(people) - len(found)  # those of a system are among the gold's, or there is an error
+    if n_missing:
+        warn(
+            f"{system} lacks {n_missing} of the {len(people)} sentence pairs of {gold}, and counts as aligning nothing "
+            "in them; is the file cut?",
+            DataWarning,
+        )
     if as_json:
-        print_json({"gold": str(gold), "system": str(system), "n": len(people), **values})
+        record = {"gold": str(gold), "system": str(system), "n": len(people), "n_missing": n_missing}
+        print_json({**record, **values})
         return
     for name, value in values.items():
         click.echo(f"{name:<10} {'none: the gold aligns nothing' if value is None else f'{value:.4f}'}")
@@ -123,8 +138,14 @@ def _write_all(folder: Path, systems: Sequence[SystemAlignments]) -> None:
     from likewise.evaluation.ists import VARIANTS
 
     folder.mkdir(parents=True, exist_ok=True)
+    written: set[str] = set()
     for system in systems:
         for variant in VARIANTS:
-            name = re.sub(r"[^\w.-]+", "_", f"{system.subset}.{system.model}.{system.similarity}.{variant}.wa")
+            stem = re.sub(r"[^\w.-]+", "_", f"{system.subset}.{system.model}.{system.similarity}.{variant}")
+            name, number = f"{stem}.wa", 1
+            while name.lower() in written:  # "p/m" and "p_m" are two models; and some disks see no capitals
+                number += 1
+                name = f"{stem}.{number}.wa"
+            written.add(name.lower())
             write_wa(folder / name, system.aligned(variant))
-            click.echo(f"wrote {folder / name}", err=True)
+            click.echo(f"wrote {folder / name}, what {system.model}, {system.similarity} aligned", err=True)

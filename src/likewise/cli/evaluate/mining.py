@@ -26,16 +26,20 @@ _EXAMPLE = """\b
 Examples:
   likewise evaluate mining --data qqp
   likewise evaluate mining --data qqp --texts 5000 --similarity rcmd
+  likewise evaluate mining --data my-pairs.jsonl
 """
 
 
-@click.command(short_help="Mining of duplicates among Quora questions.", epilog=_EXAMPLE)
-@data_option("Folder with the Quora question pairs.")
-@click.option("--max-pairs", type=click.IntRange(min=1), default=200_000, show_default=True, help="Pairs kept.")
-@click.option("--texts", type=click.IntRange(min=2), help="Only the first so many questions.")
+@click.command(short_help="Mining of duplicates among Quora questions, or your own texts.", epilog=_EXAMPLE)
+@data_option(
+    'Folder with the Quora question pairs, or your own pairs as JSON lines {"a": "…", "b": "…", "same": true}: all '
+    "distinct texts in them are held against one another."
+)
+@click.option("--max-pairs", type=click.IntRange(min=1), default=200_000, show_default=True, help="Most pairs kept.")
+@click.option("--texts", type=click.IntRange(min=2), help="Only the first so many texts.")
 @click.option("--no-closure", is_flag=True, help="Do not count what follows from the gold: a = b, b = c, so a = c.")
 @worst_option
-@evaluation_options()
+@evaluation_options(default_is="cosine; of a token-level model rcmd")
 def mining(
     *,
     folder: Path,
@@ -47,21 +51,25 @@ def mining(
     similarity: tuple[str, ...],
     outputs: Outputs,
 ) -> None:
-    """All pairs of questions scored, the best kept, and held against the pairs that people called duplicates."""
-    from likewise.data import DuplicateSet, read_qqp_duplicates
-    from likewise.evaluation.mining import score_mining
+    """All pairs of texts scored, the best kept, and held against the pairs that people called duplicates."""
+    from likewise.data import read_binary_pairs, read_qqp_duplicates
+    from likewise.evaluation.mining import duplicates_among, first_texts, score_mining
     from likewise.evaluation.worst import explain_worst
 
-    data = read_qqp_duplicates(folder)
+    if folder.is_file() or folder.suffix == ".jsonl":
+        task, data = f"{folder.stem} mining", duplicates_among(read_binary_pairs(folder))
+    else:
+        task, data = "QQP mining", read_qqp_duplicates(folder)
     if texts is not None:
-        inside = frozenset(pair for pair in data.pairs if max(pair) < texts)
-        data = DuplicateSet(data.texts[:texts], inside)
+        data = first_texts(data, texts, closure=not no_closure)
     measures: list[Measure] = []
     listed: list[WorstPair] = []
     for model in models:
         names = similarity or (("cosine",) if model.pooled else ("rcmd",))
-        found = score_mining(model, data, names, max_pairs=max_pairs, closure=not no_closure)
+        found = score_mining(model, data, names, max_pairs=max_pairs, closure=not no_closure, task=task)
         for one, system in zip(names, found, strict=True):
             measures += system.measures()
             listed += explain_worst(model, system.worst(worst), one)
-    finish(measures, listed, outputs, title=f"Mining of duplicates, {len(data.texts):,} questions")
+    finish(
+        measures, listed, outputs, title=f"Mining of duplicates, {len(data.texts):,} texts (× 100, but for thresholds)"
+    )

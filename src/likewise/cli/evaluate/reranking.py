@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from likewise.cli.evaluate.common import (
+    BOTH,
     Models,
     Outputs,
     compared,
@@ -15,6 +16,7 @@ from likewise.cli.evaluate.common import (
     default_similarities,
     evaluation_options,
     finish,
+    partial_option,
     worst_option,
 )
 
@@ -41,13 +43,15 @@ Examples:
 @click.option(
     "--negatives", type=click.IntRange(min=1), default=50, show_default=True, help="Of a folder: others a query."
 )
+@partial_option
 @worst_option
-@evaluation_options()
+@evaluation_options(default_is=BOTH)
 def reranking(
     *,
     folder: Path,
     split: str,
     negatives: int,
+    partial: bool,
     worst: int,
     models: Models,
     similarity: tuple[str, ...],
@@ -55,10 +59,15 @@ def reranking(
 ) -> None:
     """Do the texts that belong to a query come first among its candidates? MAP and MRR@10, times 100."""
     from likewise.data import read_beir
-    from likewise.evaluation.reranking import hard_shortlists, score_reranking
+    from likewise.evaluation.reranking import hard_shortlists, lists_that_order, score_reranking
     from likewise.evaluation.worst import explain_worst
 
-    lists = hard_shortlists(read_beir(folder, split), negatives) if folder.is_dir() else _read(folder)
+    read = (
+        hard_shortlists(read_beir(folder, split, missing="drop" if partial else "raise"), negatives)
+        if folder.is_dir()
+        else _read(folder)
+    )
+    lists = lists_that_order(read)
     systems: list[ExampleScores] = []
     listed: list[WorstPair] = []
     for model in models:
@@ -71,20 +80,23 @@ def reranking(
         [measure for system in systems for measure in system.measures()],
         listed,
         outputs,
-        title=f"Reranking, {len(lists):,} lists",
+        title=f"Reranking, {len(lists):,} list{'' if len(lists) == 1 else 's'} (× 100)",
         comparisons=compared(systems),
     )
 
 
 def _read(path: Path) -> list[Shortlist]:
     from likewise.data import read_objects, text_at, texts_at
+    from likewise.errors import DataError, InputError
     from likewise.evaluation.reranking import Shortlist
 
     advice = 'give {"query": "…", "positive": ["…"], "negative": ["…"]} a line'
-    return [
-        Shortlist(
-            text_at(row, "query", where, advice),
-            *(tuple(texts_at(row, key, where, advice)) for key in ("positive", "negative")),
-        )
-        for where, row in read_objects(path)
-    ]
+    lists = []
+    for where, row in read_objects(path):
+        query = text_at(row, "query", where, advice)
+        positives, negatives = (tuple(texts_at(row, key, where, advice)) for key in ("positive", "negative"))
+        try:
+            lists.append(Shortlist(query, positives, negatives))
+        except InputError as error:
+            raise DataError(f"{where}: {error}") from error
+    return lists

@@ -14,6 +14,7 @@ from likewise.cli.evaluate.common import (
     data_option,
     evaluation_options,
     finish,
+    partial_option,
     worst_option,
 )
 
@@ -37,8 +38,9 @@ Examples:
 @click.option("--depth", type=click.IntRange(min=1), default=100, show_default=True, help="How many of them.")
 @click.option("--query-prompt", default="", help="Put in front of each query.")
 @click.option("--document-prompt", default="", help="Put in front of each document.")
+@partial_option
 @worst_option
-@evaluation_options()
+@evaluation_options(default_is="cosine; of a token-level model rcmd")
 def retrieval(
     *,
     folder: Path,
@@ -47,6 +49,7 @@ def retrieval(
     depth: int,
     query_prompt: str,
     document_prompt: str,
+    partial: bool,
     worst: int,
     models: Models,
     similarity: tuple[str, ...],
@@ -57,7 +60,7 @@ def retrieval(
     from likewise.evaluation.retrieval import score_retrieval
     from likewise.evaluation.worst import explain_worst
 
-    data = read_beir(folder, split)
+    data = read_beir(folder, split, missing="drop" if partial else "raise")
     systems: list[ExampleScores] = []
     listed: list[WorstPair] = []
     for model in models:
@@ -74,11 +77,11 @@ def retrieval(
         )
         systems += found
         for one, system in zip(names, found, strict=True):
-            listed += explain_worst(model, system.worst(worst), rerank or one)
+            listed += explain_worst(model, system.worst(worst), one)
     finish(
         [measure for system in systems for measure in system.measures()],
         listed,
         outputs,
-        title=f"Retrieval, {folder.absolute().name}, {split}",
+        title=f"Retrieval, {folder.absolute().name}, {split} (× 100)",
         comparisons=compared(systems),
     )

@@ -71,4 +71,6 @@ def senteval(*, folder: Path, tasks: tuple[str, ...], folds: int, seed: int, mod
         for first, second in zip(systems[0], others, strict=True)
         for one in second.compare(first)
     ]
-    finish(measures, [], outputs, title=f"SentEval, logistic regression, {folds} folds", comparisons=comparisons)
+    finish(
+        measures, [], outputs, title=f"SentEval, logistic regression, {folds} folds (× 100)", comparisons=comparisons
+    )

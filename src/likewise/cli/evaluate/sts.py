@@ -41,6 +41,22 @@ def _protocol_options(verb: Callable[..., None]) -> Callable[..., None]:
     return evaluation_options()(verb)
 
 
+_SPLITS = ("train", "dev", "test")
+
+_SICK_FILES = {
+    "SICK_train.txt": "train",
+    "SICK_trial.txt": "dev",
+    "SICK_test_annotated.txt": "test",
+    "SICK.txt": None,
+}
+"""File → the split that it holds; None if it holds all."""
+
+_split_option = click.option(
+    "--split",
+    type=click.Choice(_SPLITS),
+    help="[default: test, or what the file named by --data holds]",
+)
+
 _STS = """\b
 Examples:
   likewise evaluate sts --data DATA
@@ -66,9 +82,7 @@ def sts(folder: Path, tasks: str, text: str, **options: Any) -> None:
     if not names:
         raise click.UsageError("--tasks names no task")
     found = {name: _read(folder, name, text) for name in dict.fromkeys(names)}
-    _run(
-        found, f"Semantic textual similarity{', Moses-tokenised and lower-cased' if text == 'moses' else ''}", **options
-    )
+    _run(found, f"Semantic textual similarity{', Moses-tokenised, lower-cased' if text == 'moses' else ''}", **options)
 
 
 _STSB = """\b
@@ -78,13 +92,14 @@ Example:
 
 
 @click.command(short_help="STS benchmark: how well scores agree with people.", epilog=_STSB)
-@data_option("Folder with sts-test.csv and its kin.")
-@click.option("--split", type=click.Choice(["train", "dev", "test"]), default="test", show_default=True)
+@data_option("Folder with sts-test.csv and its kin, or one of these files.")
+@_split_option
 @_protocol_options
-def stsb(folder: Path, split: str, **options: Any) -> None:
+def stsb(folder: Path, split: str | None, **options: Any) -> None:
     """STS benchmark: Spearman and Pearson correlation, times 100, of scores and gold."""
     from likewise.data import read_stsb
 
+    folder, split = _named(folder, split, {f"sts-{one}.csv": one for one in _SPLITS})
     _run({f"stsb-{split}": {"all": read_stsb(folder, split)}}, f"STS benchmark, {split}", **options)
 
 
@@ -95,13 +110,14 @@ Example:
 
 
 @click.command(short_help="SICK relatedness: how well scores agree with people.", epilog=_SICK)
-@data_option("Folder with the SICK files.")
-@click.option("--split", type=click.Choice(["train", "dev", "test"]), default="test", show_default=True)
+@data_option("Folder with the SICK files, or one of these files.")
+@_split_option
 @_protocol_options
-def sick(folder: Path, split: str, **options: Any) -> None:
+def sick(folder: Path, split: str | None, **options: Any) -> None:
     """SICK relatedness: Spearman and Pearson correlation, times 100, of scores and gold."""
     from likewise.data import read_sick
 
+    folder, split = _named(folder, split, _SICK_FILES)
     _run({f"sick-{split}": {"all": read_sick(folder, split)}}, f"SICK relatedness, {split}", **options)
 
 
@@ -125,6 +141,25 @@ def pairs(path: Path, **options: Any) -> None:
     from likewise.data import read_scored_pairs
 
     _run({path.stem: {"all": read_scored_pairs(path)}}, f"Pairs with scores, {path.name}", **options)
+
+
+def _named(path: Path, split: str | None, files: Mapping[str, str | None]) -> tuple[Path, str]:
+    """The folder and the split that --data and --split mean, where --data may name a file.
+
+    Raises:
+        UsageError: The file is none of `files`, or holds another split.
+    """
+    if not path.is_file():
+        return path, split or "test"
+    if path.name not in files:
+        raise click.UsageError(
+            f"--data names the file {path.name}, and this set has {', '.join(files)}; name one of these or their "
+            "folder; pairs of your own go to `likewise evaluate pairs`"
+        )
+    held = files[path.name]
+    if held and split not in (None, held):
+        raise click.UsageError(f"--data names {path.name}, which holds the split {held}, and --split is {split}")
+    return path.parent, held or split or "test"
 
 
 def _task(name: str) -> str:
@@ -180,7 +215,7 @@ def _run(
         [measure for system in systems for measure in system.measures()],
         listed,
         outputs,
-        title=title,
+        title=f"{title} (correlations × 100)",
         comparisons=compared(systems),
         slices=[one for system in systems for one in measure_slices(system)],
     )

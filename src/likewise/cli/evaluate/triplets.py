@@ -38,8 +38,8 @@ Examples:
     "path",
     type=click.Path(path_type=Path, dir_okay=False),
     required=True,
-    help="Articles with headings (WikiText) to make triplets from, the triplets of Dor et al. (.csv), or your own "
-    'triplets (.jsonl): {"anchor": "…", "positive": "…", "negative": "…"} a line.',
+    help="Articles with headings (WikiText) to make triplets from, the triplets of Dor et al. (.csv), or your own: "
+    'JSON lines {"anchor": "…", "positive": "…", "negative": "…"} (.jsonl), or columns so named (.csv, .tsv).',
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the triplets made from articles.")
 @resamples_option
@@ -60,12 +60,13 @@ def triplets(
     from likewise.evaluation.triplets import score_triplets
     from likewise.evaluation.worst import explain_worst
 
-    made = path.suffix not in (".csv", ".jsonl")
-    if made:
-        found = section_triplets(read_articles(path), seed=seed)
+    task, made, found = "sections", False, []
+    if _is_own(path):
+        task, found = path.stem, read_triplets(path)
+    elif path.suffix == ".csv":
+        found = read_section_triplets(path)
     else:
-        found = read_triplets(path) if path.suffix == ".jsonl" else read_section_triplets(path)
-    task = path.stem if path.suffix == ".jsonl" else "sections"
+        made, found = True, section_triplets(read_articles(path), seed=seed)
     systems: list[ExampleScores] = []
     listed: list[WorstPair] = []
     for model in models:
@@ -78,6 +79,15 @@ def triplets(
         [measure for system in systems for measure in system.measures()],
         listed,
         outputs,
-        title=f"Triplets, {path.name}{f', made with seed {seed}' if made else ''}",
+        title=f"Triplets, {path.name}{f', made with seed {seed}' if made else ''} (accuracy from 0 to 1)",
         comparisons=compared(systems),
     )
+
+
+def _is_own(path: Path) -> bool:
+    """JSON lines, or columns of which one is called anchor."""
+    from likewise.data import read_lines
+
+    if path.suffix in (".jsonl", ".tsv"):
+        return True
+    return path.suffix == ".csv" and "anchor" in next((line for _, line in read_lines(path)), "").lower()

@@ -27,8 +27,8 @@ class WordVectors:
 
     Example:
         >>> two = WordVectors(["cat", "dog"], np.eye(2, dtype=np.float32))
-        >>> two.encode(["A cat, a dog, a cat."]).round(2).tolist()
-        [[0.67, 0.33]]
+        >>> two.encode(["A cat, a dog, a cat."]).round(2)
+        array([[0.67, 0.33]], dtype=float32)
 
     Source:
         Reimers & Gurevych 2019 (Sentence-BERT), section 4; Kusner et al. 2015 for the distance.
