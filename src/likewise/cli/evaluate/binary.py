@@ -53,7 +53,10 @@ Examples:
 
 
 @click.command(short_help="Duplicates: accuracy, F1 and average precision (MRPC, QQP, your own).", epilog=_EXAMPLE)
-@data_option('Folder with the files of a set, or your own pairs as JSON lines {"a": "…", "b": "…", "same": true}.')
+@data_option(
+    'Folder with the files of a set, or your own pairs: JSON lines {"a": "…", "b": "…", "same": true}, or .csv or .tsv '
+    "with such columns (sentence1, sentence2 and label do as well)."
+)
 @click.option("--set", "data_set", type=click.Choice(list(_SETS)), help="Of a folder: which set it is.")
 @click.option("--split", type=click.Choice(_SPLITS), default="test", show_default=True, help="Of a folder.")
 @click.option(

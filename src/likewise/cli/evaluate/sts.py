@@ -133,7 +133,8 @@ Example:
     "path",
     type=click.Path(path_type=Path, dir_okay=False),
     required=True,
-    help='JSON lines {"a": "…", "b": "…", "score": 4.2}; any scale, higher means more alike.',
+    help='JSON lines {"a": "…", "b": "…", "score": 4.2}, or .csv or .tsv with such columns (sentence1, sentence2 and '
+    "label do as well); any scale, higher means more alike.",
 )
 @_protocol_options
 def pairs(path: Path, **options: Any) -> None:
