@@ -81,7 +81,7 @@ def measured_model(model: Model, precision: str | None = None) -> MeasuredModel:
 
 
 def command_line(words: Sequence[str | os.PathLike[str]]) -> str:
-    """The words as a shell reads them, without the places of this machine: /home/me/data is …/data."""
+    """The words as a shell reads them, without the places of this machine: an absolute path is … and its last part."""
     return " ".join(_word(os.fspath(word)) for word in words)
 
 
