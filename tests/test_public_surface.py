@@ -46,8 +46,8 @@ SURFACE = {
     "likewise.data": (
         "ALIGNMENT_KINDS CLASSIFICATION_TASKS FIELD_NAMES ISTS_ROWS NLI_LABELS STS_SOURCES ArgumentPair Article "
         "BinaryPair ChunkAlignment ChunkedPair ChunkedText DuplicateSet LabelledPair LabelledText "
-        "RetrievalSet Rows ScoredPair Section TextTriplet drop_overlapping nli_triplets normalised number_at "
-        "object_in read_arguments read_articles read_beir read_binary_pairs read_classification read_ists "
+        "RetrievalSet Rows ScoredPair Section TextTriplet drop_overlapping duplicates_among nli_triplets normalised "
+        "number_at object_in read_arguments read_articles read_beir read_binary_pairs read_classification read_ists "
         "read_lines read_mrpc read_nli read_nli_triplets read_objects read_qqp read_qqp_duplicates "
         "read_scored_pairs read_section_triplets read_sick read_sick_nli read_sts read_stsb read_triplets "
         "read_wa section_triplets sentences text_at texts_at write_wa"

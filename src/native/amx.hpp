@@ -33,6 +33,17 @@ public:
     __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #tile : : "r"(from), "r"(int64_t(64)) : "memory")
 #define AMX_STORE(tile, to) \
     __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" : : "r"(to), "r"(int64_t(64)) : "memory")
+// The four tiles of sums, before and after their products.
+#define AMX_BEGIN() \
+    AMX_ZERO(0);    \
+    AMX_ZERO(1);    \
+    AMX_ZERO(2);    \
+    AMX_ZERO(3)
+#define AMX_END(sums)      \
+    AMX_STORE(0, sums[0]); \
+    AMX_STORE(1, sums[1]); \
+    AMX_STORE(2, sums[2]); \
+    AMX_STORE(3, sums[3])
 // sum += a * b: pairs of bfloat16, or quads of unsigned and signed bytes.
 #define AMX_DOT(sum, a, b)                                                                         \
     if constexpr (P == likewise::Precision::bfloat16)                                              \
@@ -53,10 +64,7 @@ struct Ahead {
 // 32 rows of activations, k_bytes each, with two panels: sums of rows 0 to 15 with either, then of 16 to 31.
 template <likewise::Precision P, class Sum>
 inline void amx_two_by_two(const char* a, const char* const (&b)[2], int64_t k_bytes, Ahead ahead, Sum (&sums)[4][16]) {
-    AMX_ZERO(0);
-    AMX_ZERO(1);
-    AMX_ZERO(2);
-    AMX_ZERO(3);
+    AMX_BEGIN();
     const char* const lower = a + 16 * k_bytes;
     for (int64_t k = 0; k < 16 * k_bytes; k += 1024) {
         ahead.fetch();
@@ -69,19 +77,13 @@ inline void amx_two_by_two(const char* a, const char* const (&b)[2], int64_t k_b
         AMX_DOT(2, 5, 6);
         AMX_DOT(3, 5, 7);
     }
-    AMX_STORE(0, sums[0]);
-    AMX_STORE(1, sums[1]);
-    AMX_STORE(2, sums[2]);
-    AMX_STORE(3, sums[3]);
+    AMX_END(sums);
 }
 
 // 16 rows with four panels.
 template <likewise::Precision P, class Sum>
 inline void amx_one_by_four(const char* a, const char* const (&b)[4], int64_t k_bytes, Ahead ahead, Sum (&sums)[4][16]) {
-    AMX_ZERO(0);
-    AMX_ZERO(1);
-    AMX_ZERO(2);
-    AMX_ZERO(3);
+    AMX_BEGIN();
     for (int64_t k = 0; k < 16 * k_bytes; k += 1024) {
         ahead.fetch();
         AMX_LOAD(4, a + k);
@@ -94,33 +96,27 @@ inline void amx_one_by_four(const char* a, const char* const (&b)[4], int64_t k_
         AMX_LOAD(5, b[3] + k);
         AMX_DOT(3, 4, 5);
     }
-    AMX_STORE(0, sums[0]);
-    AMX_STORE(1, sums[1]);
-    AMX_STORE(2, sums[2]);
-    AMX_STORE(3, sums[3]);
+    AMX_END(sums);
 }
 
 // float32 from bfloat16: x = x0 + x1 + x2, each part the next 8 bits, so that a product of two numbers is the sum of
-// nine, of which the three smallest are below float32's own rounding. The six others are taken, the smallest first:
-// x0 w2 + x1 w1 + x2 w0 + x0 w1 + x1 w0 + x0 w0. Rows and panels hold the three parts of 32 inputs side by side.
+// nine, of which the three smallest are below float32's own rounding. The six others are taken, the smallest part of
+// the row first: x2 w0, x1 w1, x1 w0, x0 w2, x0 w1, x0 w0. Rows and panels hold the parts of 32 inputs side by side.
 #define AMX_PART(tile, from, part) AMX_LOAD(tile, (from) + k + (part) * 1024)
 
 // As amx_two_by_two, k_bytes for all parts of a row.
 inline void amx_split_two_by_two(const char* a, const char* const (&b)[2], int64_t k_bytes, Ahead ahead, vfloat (&sums)[4][16]) {
     constexpr auto P = likewise::Precision::bfloat16;
-    AMX_ZERO(0);
-    AMX_ZERO(1);
-    AMX_ZERO(2);
-    AMX_ZERO(3);
+    AMX_BEGIN();
     const char* const lower = a + 16 * k_bytes;
     for (int64_t k = 0; k < 16 * k_bytes; k += 3 * 1024) {
         ahead.fetch();
-#define AMX_PARTS(part)                                \
-    AMX_PART(6, b[0], part);                     \
-    AMX_DOT(0, 4, 6);                                  \
-    AMX_DOT(2, 5, 6);                                  \
-    AMX_PART(7, b[1], part);                     \
-    AMX_DOT(1, 4, 7);                                  \
+#define AMX_PARTS(part)      \
+    AMX_PART(6, b[0], part); \
+    AMX_DOT(0, 4, 6);        \
+    AMX_DOT(2, 5, 6);        \
+    AMX_PART(7, b[1], part); \
+    AMX_DOT(1, 4, 7);        \
     AMX_DOT(3, 5, 7)
         AMX_PART(4, a, 2);
         AMX_PART(5, lower, 2);
@@ -136,28 +132,22 @@ inline void amx_split_two_by_two(const char* a, const char* const (&b)[2], int64
         AMX_PARTS(0);
 #undef AMX_PARTS
     }
-    AMX_STORE(0, sums[0]);
-    AMX_STORE(1, sums[1]);
-    AMX_STORE(2, sums[2]);
-    AMX_STORE(3, sums[3]);
+    AMX_END(sums);
 }
 
 // As amx_one_by_four.
 inline void amx_split_one_by_four(const char* a, const char* const (&b)[4], int64_t k_bytes, Ahead ahead, vfloat (&sums)[4][16]) {
     constexpr auto P = likewise::Precision::bfloat16;
-    AMX_ZERO(0);
-    AMX_ZERO(1);
-    AMX_ZERO(2);
-    AMX_ZERO(3);
+    AMX_BEGIN();
     for (int64_t k = 0; k < 16 * k_bytes; k += 3 * 1024) {
         ahead.fetch();
-#define AMX_PARTS(part)            \
+#define AMX_PARTS(part)      \
     AMX_PART(5, b[0], part); \
-    AMX_DOT(0, 4, 5);              \
+    AMX_DOT(0, 4, 5);        \
     AMX_PART(6, b[1], part); \
-    AMX_DOT(1, 4, 6);              \
+    AMX_DOT(1, 4, 6);        \
     AMX_PART(7, b[2], part); \
-    AMX_DOT(2, 4, 7);              \
+    AMX_DOT(2, 4, 7);        \
     AMX_PART(5, b[3], part); \
     AMX_DOT(3, 4, 5)
         AMX_PART(4, a, 2);
@@ -171,10 +161,7 @@ inline void amx_split_one_by_four(const char* a, const char* const (&b)[4], int6
         AMX_PARTS(0);
 #undef AMX_PARTS
     }
-    AMX_STORE(0, sums[0]);
-    AMX_STORE(1, sums[1]);
-    AMX_STORE(2, sums[2]);
-    AMX_STORE(3, sums[3]);
+    AMX_END(sums);
 }
 
 template <likewise::Precision P>
@@ -197,6 +184,8 @@ double amx_peak(double seconds) {
 }
 
 #undef AMX_PART
+#undef AMX_BEGIN
+#undef AMX_END
 #undef AMX_ZERO
 #undef AMX_LOAD
 #undef AMX_STORE

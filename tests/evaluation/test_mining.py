@@ -3,12 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likewise.data import BinaryPair, DuplicateSet, read_qqp
+from likewise.data import BinaryPair, DuplicateSet, duplicates_among, read_qqp
 from likewise.errors import InputError
 from likewise.evaluation import mining
 from likewise.evaluation.mining import (
     closed,
-    duplicates_among,
     evaluate_mining,
     first_texts,
     mine_pairs,

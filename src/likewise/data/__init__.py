@@ -7,7 +7,7 @@ Rows that nobody labelled are skipped and counted: lists are `Rows`, whose `n_sk
 from likewise.data.arguments import read_arguments
 from likewise.data.chunks import ALIGNMENT_KINDS, ChunkAlignment, ChunkedPair, ChunkedText
 from likewise.data.classification import CLASSIFICATION_TASKS, read_classification
-from likewise.data.duplicates import read_mrpc, read_qqp, read_qqp_duplicates
+from likewise.data.duplicates import duplicates_among, read_mrpc, read_qqp, read_qqp_duplicates
 from likewise.data.examples import (
     NLI_LABELS,
     ArgumentPair,
@@ -56,6 +56,7 @@ __all__ = [
     "Section",
     "TextTriplet",
     "drop_overlapping",
+    "duplicates_among",
     "nli_triplets",
     "normalised",
     "number_at",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from likewise.data.examples import BinaryPair, DuplicateSet
 from likewise.data.rows import Rows, chosen, csv_rows, expect, find, records, tab_rows, text_of
 from likewise.errors import DataError, DataNotFoundError
 
-__all__ = ["read_mrpc", "read_qqp", "read_qqp_duplicates"]
+__all__ = ["duplicates_among", "read_mrpc", "read_qqp", "read_qqp_duplicates"]
 
 _MRPC_ROWS = {"train": 4076, "test": 1725}
 _QQP_ROWS = {"train": 384_348, "dev": 10_000, "test": 10_000}
@@ -83,12 +83,16 @@ def read_qqp_duplicates(folder: str | os.PathLike[str]) -> DuplicateSet:
     pairs = [pair for split in ("dev", "test") for pair in read_qqp(folder, split)]
     with contextlib.suppress(DataNotFoundError):  # it is an extra
         pairs += _head(find(folder, [_QQP_HEAD, f"qqp/{_QQP_HEAD}"], "QQP"))
+    return duplicates_among(pairs)
+
+
+def duplicates_among(pairs: Sequence[BinaryPair]) -> DuplicateSet:
+    """All distinct texts of the pairs, in the order of their first place, and those pairs that mean the same."""
     places: dict[str, int] = {}
-    for pair in pairs:
-        for text in (pair.a, pair.b):
-            places.setdefault(text, len(places))
-    same = {(places[pair.a], places[pair.b]) for pair in pairs if pair.same}
-    return DuplicateSet(tuple(places), frozenset((min(two), max(two)) for two in same if two[0] != two[1]))
+    for text in (text for pair in pairs for text in (pair.a, pair.b)):
+        places.setdefault(text, len(places))
+    same = {tuple(sorted((places[pair.a], places[pair.b]))) for pair in pairs if pair.same and pair.a != pair.b}
+    return DuplicateSet(tuple(places), frozenset((low, high) for low, high in same))
 
 
 def _head(path: Path) -> Iterator[BinaryPair]:

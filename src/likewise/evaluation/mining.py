@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from likewise.data import BinaryPair, DuplicateSet
+from likewise.data import DuplicateSet
 from likewise.errors import InputError
 from likewise.evaluation.measures import Embedder, Measure
 from likewise.evaluation.pair_scores import rounded
@@ -20,7 +20,6 @@ from likewise.types import Embeddings
 __all__ = [
     "MinedPairs",
     "closed",
-    "duplicates_among",
     "evaluate_mining",
     "first_texts",
     "mine_pairs",
@@ -185,15 +184,6 @@ def closed(pairs: Iterable[tuple[int, int]], n: int) -> set[tuple[int, int]]:
     for text in np.unique(ends).tolist():
         members.setdefault(int(cluster[text]), []).append(text)
     return {(a, b) for texts in members.values() for at, a in enumerate(texts) for b in texts[at + 1 :]}
-
-
-def duplicates_among(pairs: Sequence[BinaryPair]) -> DuplicateSet:
-    """All distinct texts of the pairs, in the order of their first place, and those pairs that mean the same."""
-    places: dict[str, int] = {}
-    for text in (text for pair in pairs for text in (pair.a, pair.b)):
-        places.setdefault(text, len(places))
-    same = {tuple(sorted((places[pair.a], places[pair.b]))) for pair in pairs if pair.same and pair.a != pair.b}
-    return DuplicateSet(tuple(places), frozenset((low, high) for low, high in same))
 
 
 def first_texts(data: DuplicateSet, n: int, *, closure: bool = True) -> DuplicateSet:

@@ -42,7 +42,7 @@ class Late:
     average_precision: float
     """Of the whole query, 0 to 1."""
     relevant_score: float
-    """Its score."""
+    """Score of that relevant text."""
     first: str
     """The text that comes first of those that are not relevant."""
     first_score: float

@@ -17,6 +17,7 @@ from likewise.cli.evaluate.common import (
     evaluation_options,
     finish,
     resamples_option,
+    worst_of,
     worst_option,
 )
 
@@ -87,7 +88,6 @@ def binary(
     accuracy.
     """
     from likewise.evaluation.binary import score_binary
-    from likewise.evaluation.worst import explain_worst
 
     if data_set is None:
         task, pairs, chosen = _own(folder, choose_on)
@@ -99,8 +99,7 @@ def binary(
         names = similarity or default_similarities(model)
         found = score_binary(model, pairs, names, task=task, choose_on=chosen, n_resamples=resamples)
         systems += found
-        for one, system in zip(names, found, strict=True):
-            listed += explain_worst(model, system.worst(worst), one)
+        listed += worst_of(model, names, found, worst)
     finish(
         [measure for system in systems for measure in system.measures()],
         listed,

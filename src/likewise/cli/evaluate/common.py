@@ -35,6 +35,7 @@ __all__ = [
     "partial_option",
     "resamples_option",
     "rivals",
+    "worst_of",
     "worst_option",
 ]
 
@@ -282,6 +283,19 @@ def finish(
             _print_tables(results, outputs.details)
     finally:
         write_all(results, outputs)
+
+
+def worst_of(
+    model: Model, names: Sequence[str], systems: Sequence[Any], k: int, *, special_tokens: bool = True
+) -> list[WorstPair]:
+    """The k worst errors of each system of a model, explained by the similarity of the same place in `names`."""
+    from likewise.evaluation.worst import explain_worst
+
+    return [
+        pair
+        for name, system in zip(names, systems, strict=True)
+        for pair in explain_worst(model, system.worst(k), name, special_tokens=special_tokens)
+    ]
 
 
 def compared(systems: Sequence[Any]) -> list[Comparison]:

@@ -18,6 +18,7 @@ from likewise.cli.evaluate.common import (
     evaluation_options,
     finish,
     rivals,
+    worst_of,
     worst_option,
 )
 from likewise.cli.options import print_json
@@ -75,7 +76,6 @@ def ists(
     """
     from likewise.data import read_ists
     from likewise.evaluation.ists import align_ists
-    from likewise.evaluation.worst import explain_worst
 
     gold = {name: read_ists(folder, name, split) for name in dict.fromkeys(sets)}
     systems: list[SystemAlignments] = []
@@ -85,8 +85,7 @@ def ists(
         for subset, pairs in gold.items():
             found = align_ists(model, pairs, names, subset=subset, special_tokens=not no_special)
             systems += found
-            for one, system in zip(names, found, strict=True):
-                listed += explain_worst(model, system.worst(worst), one, special_tokens=not no_special)
+            listed += worst_of(model, names, found, worst, special_tokens=not no_special)
     if folder_wa is not None:
         _write_all(folder_wa, systems)
     by_subset = [[system for system in systems if system.subset == subset] for subset in gold]

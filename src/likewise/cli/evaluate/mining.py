@@ -13,6 +13,7 @@ from likewise.cli.evaluate.common import (
     data_option,
     evaluation_options,
     finish,
+    worst_of,
     worst_option,
 )
 
@@ -52,9 +53,8 @@ def mining(
     outputs: Outputs,
 ) -> None:
     """All pairs of texts scored, the best kept, and held against the pairs that people called duplicates."""
-    from likewise.data import read_binary_pairs, read_qqp_duplicates
-    from likewise.evaluation.mining import duplicates_among, first_texts, score_mining
-    from likewise.evaluation.worst import explain_worst
+    from likewise.data import duplicates_among, read_binary_pairs, read_qqp_duplicates
+    from likewise.evaluation.mining import first_texts, score_mining
 
     if folder.is_file() or folder.suffix == ".jsonl":
         task, data = f"{folder.stem} mining", duplicates_among(read_binary_pairs(folder))
@@ -67,9 +67,8 @@ def mining(
     for model in models:
         names = similarity or (("cosine",) if model.pooled else ("rcmd",))
         found = score_mining(model, data, names, max_pairs=max_pairs, closure=not no_closure, task=task)
-        for one, system in zip(names, found, strict=True):
-            measures += system.measures()
-            listed += explain_worst(model, system.worst(worst), one)
+        measures += [measure for system in found for measure in system.measures()]
+        listed += worst_of(model, names, found, worst)
     finish(
         measures, listed, outputs, title=f"Mining of duplicates, {len(data.texts):,} texts (× 100, but for thresholds)"
     )

@@ -17,6 +17,7 @@ from likewise.cli.evaluate.common import (
     evaluation_options,
     finish,
     partial_option,
+    worst_of,
     worst_option,
 )
 
@@ -60,7 +61,6 @@ def reranking(
     """Do the texts that belong to a query come first among its candidates? MAP and MRR@10, times 100."""
     from likewise.data import read_beir
     from likewise.evaluation.reranking import hard_shortlists, lists_that_order, score_reranking
-    from likewise.evaluation.worst import explain_worst
 
     read = (
         hard_shortlists(read_beir(folder, split, missing="drop" if partial else "raise"), negatives)
@@ -74,8 +74,7 @@ def reranking(
         names = similarity or default_similarities(model)
         found = score_reranking(model, lists, names, task=folder.absolute().stem)
         systems += found
-        for one, system in zip(names, found, strict=True):
-            listed += explain_worst(model, system.worst(worst), one)
+        listed += worst_of(model, names, found, worst)
     finish(
         [measure for system in systems for measure in system.measures()],
         listed,

@@ -15,6 +15,7 @@ from likewise.cli.evaluate.common import (
     evaluation_options,
     finish,
     partial_option,
+    worst_of,
     worst_option,
 )
 
@@ -58,7 +59,6 @@ def retrieval(
     """Are the documents that answer a query found first? nDCG, MRR, recall and MAP, times 100; exact search."""
     from likewise.data import read_beir
     from likewise.evaluation.retrieval import score_retrieval
-    from likewise.evaluation.worst import explain_worst
 
     data = read_beir(folder, split, missing="drop" if partial else "raise")
     systems: list[ExampleScores] = []
@@ -76,8 +76,7 @@ def retrieval(
             document_prompt=document_prompt,
         )
         systems += found
-        for one, system in zip(names, found, strict=True):
-            listed += explain_worst(model, system.worst(worst), one)
+        listed += worst_of(model, names, found, worst)
     finish(
         [measure for system in systems for measure in system.measures()],
         listed,

@@ -15,6 +15,7 @@ from likewise.cli.evaluate.common import (
     evaluation_options,
     finish,
     resamples_option,
+    worst_of,
     worst_option,
 )
 
@@ -58,7 +59,6 @@ def triplets(
     """Triplets of sentences: accuracy, 0 to 1, of finding the positive strictly nearer than the negative."""
     from likewise.data import read_articles, read_section_triplets, read_triplets, section_triplets
     from likewise.evaluation.triplets import score_triplets
-    from likewise.evaluation.worst import explain_worst
 
     task, made, found = "sections", False, []
     if _is_own(path):
@@ -73,8 +73,7 @@ def triplets(
         names = similarity or default_similarities(model)
         own = score_triplets(model, found, names, task=task, n_resamples=resamples)
         systems += own
-        for one, system in zip(names, own, strict=True):
-            listed += explain_worst(model, system.worst(worst), one)
+        listed += worst_of(model, names, own, worst)
     finish(
         [measure for system in systems for measure in system.measures()],
         listed,
